@@ -1,0 +1,44 @@
+"""Every error and warning of Ringlet. Knows nothing of the other rooms."""
+
+__all__ = [
+    "ArgumentError",
+    "ArgumentTypeError",
+    "BudgetError",
+    "DataWarning",
+    "FormatError",
+    "MissingDependencyError",
+    "OutputExistsError",
+    "RingletError",
+]
+
+
+class RingletError(Exception):
+    """Base of all errors that Ringlet raises on purpose."""
+
+
+class ArgumentError(RingletError, ValueError):
+    """An argument has a value that is not allowed; the message says which are."""
+
+
+class ArgumentTypeError(RingletError, TypeError):
+    """An argument has a type or dtype that is not supported."""
+
+
+class FormatError(RingletError, ValueError):
+    """A file is unreadable, truncated, malformed or of an unknown kind."""
+
+
+class BudgetError(RingletError, MemoryError):
+    """The work does not fit the memory budget; the message says what would."""
+
+
+class OutputExistsError(RingletError, FileExistsError):
+    """An output path exists and overwriting was not asked for."""
+
+
+class MissingDependencyError(RingletError, ImportError):
+    """An optional library is needed; the message names the extra that installs it."""
+
+
+class DataWarning(UserWarning):
+    """The data can be used, but part of the answer will be a guess."""

@@ -1,0 +1,207 @@
+"""Transfer matrices and the fast Gram matrix computation (FGMC) built on them. Pure maths, always in float64.
+
+The transfer matrix of a core is ``T[(a,a'),(b,b')] = sum_i Z[a,i,b] Z[a',i,b']``. The Gram matrix of the subchain
+without core k is the chain of the other transfer matrices, with its axes regrouped. Two observations keep it cheap:
+
+* the chain is opened at the narrowest bond of the ring (rank c), so that all partial products have only c^2 rows,
+  and by symmetry only c(c+1)/2 of them are stored;
+* a partial product can pass through a core without the core's transfer matrix ever being formed.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations_with_replacement
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.chain import Core
+
+__all__ = ["GramChain", "transfer_matrix"]
+
+Array64: TypeAlias = NDArray[np.float64]
+Run: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+
+_SLAB_ENTRIES = 1 << 19  # entries of a core that pass through the products at once: about the size of a cache
+
+
+def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
+    """Transfer matrix of one core, or of a pair of cores of two rings of the same shape.
+
+    Parameters
+    ----------
+    core : array, shape (a, I, b)
+    other : array, shape (a', I, b'), optional
+        Defaults to `core` itself.
+
+    Returns
+    -------
+    array of float64, shape (a * a', b * b')
+        ``T[(a,a'),(b,b')] = sum_i core[a,i,b] other[a',i,b']``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> T = transfer_matrix(np.ones((2, 5, 3)))
+    >>> T.shape, float(T[0, 0])
+    ((4, 9), 5.0)
+    """
+    left = _unfold(core)
+    right = left if other is None else _unfold(other)
+    a, _, b = core.shape
+    a2, _, b2 = core.shape if other is None else other.shape
+    product = (left.T @ right).reshape(a, b, a2, b2)
+    return product.transpose(0, 2, 1, 3).reshape(a * a2, b * b2)
+
+
+class GramChain:
+    """Gram matrices of all subchains of a ring, kept current while single cores are replaced.
+
+    Parameters
+    ----------
+    cores : sequence of arrays
+        The cores of a ring, core k of shape ``(r_k, I_k, r_{k+1})``.
+    run : callable
+        Used like `map` for independent pieces of work. The pieces do not depend on it, so neither do the bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cores = [np.ones((1, 4, 2)), np.ones((2, 5, 1))]
+    >>> GramChain(cores).gram_without(0)
+    array([[5., 5.],
+           [5., 5.]])
+    """
+
+    def __init__(self, cores: Sequence[Core], run: Run = map) -> None:
+        self._cores = list(cores)
+        self._run = run
+        order = len(self._cores)
+        ranks = [core.shape[0] for core in self._cores]
+        self._origin = int(np.argmin(ranks))  # the bond at which the ring is opened
+        self._pairs = list(combinations_with_replacement(range(ranks[self._origin]), 2))
+        # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}, one matrix a pair.
+        self._prefix: list[Array64 | None] = [None] * order
+        self._suffix: list[Array64 | None] = [None] * order
+        self._transfer: list[Array64 | None] = [None] * order
+        self._prefix[0] = self._suffix[-1] = self._identity(ranks[self._origin])
+
+    def replace(self, k: int, core: Core) -> None:
+        """Put a new core at mode k; what depended on the old one is forgotten."""
+        self._cores[k] = core
+        position = self._position(k)
+        self._transfer[position] = None
+        for later in range(position + 1, len(self._cores)):
+            self._prefix[later] = None
+        for earlier in range(position):
+            self._suffix[earlier] = None
+
+    def gram_without(self, k: int) -> Array64:
+        """Gram matrix ``S_k^T S_k`` of the subchain of all cores but k, shape ``(r_k r_{k+1}, r_k r_{k+1})``.
+
+        Rows and columns are indexed ``(a, b)``, a in r_k, b in r_{k+1}, b fastest.
+        """
+        position = self._position(k)
+        before = self._expand(self._prefix_at(position))  # P[cc', a, a']
+        after = self._expand(self._suffix_at(position))  # S[cc', b, b']
+        a, b = before.shape[1], after.shape[1]
+        gram = np.empty((a, b, a, b))
+        after_rows = after.reshape(len(after), b * b)
+
+        def fill(i: int) -> None:  # G[(a,b),(a',b')] = sum_cc' P[cc',a,a'] S[cc',b,b']
+            block = before[:, i, :].T @ after_rows
+            gram[i] = block.reshape(a, b, b).transpose(1, 0, 2)
+
+        for _ in self._run(fill, range(a)):
+            pass
+        return gram.reshape(a * b, a * b)
+
+    def squared_norm(self) -> float:
+        """Squared Frobenius norm of the whole tensor: the trace of the product of all transfer matrices."""
+        k = min(range(len(self._cores)), key=lambda k: self._cores[k].shape[0] * self._cores[k].shape[2])
+        unfolded = _unfold(self._cores[k])
+        return float(np.sum((unfolded @ self.gram_without(k)) * unfolded))
+
+    def _position(self, k: int) -> int:
+        return (k - self._origin) % len(self._cores)
+
+    def _core_at(self, position: int) -> Core:
+        return self._cores[(position + self._origin) % len(self._cores)]
+
+    def _identity(self, c: int) -> Array64:
+        identity = np.zeros((len(self._pairs), c, c))
+        for row, (left, right) in enumerate(self._pairs):
+            identity[row, left, right] = 1.0
+        return identity
+
+    def _expand(self, products: Array64) -> Array64:
+        """From the pairs c <= c' to all pairs: the product of (c', c) is that of (c, c') transposed."""
+        c = self._core_at(0).shape[0]
+        full = np.empty((c, c, *products.shape[1:]))
+        for row, (left, right) in enumerate(self._pairs):
+            full[left, right] = products[row]
+            full[right, left] = products[row].T
+        return full.reshape(c * c, *products.shape[1:])
+
+    def _prefix_at(self, position: int) -> Array64:
+        found = self._prefix[position]
+        if found is None:
+            before = self._prefix_at(position - 1)
+            found = self._prefix[position] = self._pass_through(before, position - 1, reverse=False)
+        return found
+
+    def _suffix_at(self, position: int) -> Array64:
+        found = self._suffix[position]
+        if found is None:
+            after = self._suffix_at(position + 1)
+            found = self._suffix[position] = self._pass_through(after, position + 1, reverse=True)
+        return found
+
+    def _pass_through(self, products: Array64, position: int, *, reverse: bool) -> Array64:
+        """Multiply partial products by one core's transfer matrix, formed or not, whichever is cheaper."""
+        core = self._core_at(position)
+        a, slices, b = core.shape
+        if not reverse and position == 0:
+            return self._first_pairs(self._transfer_at(position), b)
+        if reverse and position == len(self._cores) - 1:
+            return self._first_pairs(self._transfer_at(position).T, a)
+        formed_cost = 2 * a * a * b * b * (slices + len(products))
+        unformed_cost = 2 * a * b * (a + b) * slices * len(products)
+        if self._transfer[position] is not None or formed_cost <= unformed_cost:
+            transfer = self._transfer_at(position)
+            matrix = transfer.T if reverse else transfer
+            rows = products.reshape(len(products), -1) @ matrix
+            size = a if reverse else b
+            return rows.reshape(len(products), size, size)
+        if reverse:
+            core = core.swapaxes(0, 2)
+        return np.stack(list(self._run(lambda product: _sandwich(product, core), products)))
+
+    def _transfer_at(self, position: int) -> Array64:
+        found = self._transfer[position]
+        if found is None:
+            found = self._transfer[position] = transfer_matrix(self._core_at(position))
+        return found
+
+    def _first_pairs(self, transfer: Array64, size: int) -> Array64:
+        c = self._core_at(0).shape[0]
+        rows = [left * c + right for left, right in self._pairs]
+        return np.ascontiguousarray(transfer[rows]).reshape(len(rows), size, size)
+
+
+def _sandwich(product: Array64, core: Core) -> Array64:
+    """``sum_i Z(i)^T product Z(i)`` without a transfer matrix, a slab of slices at a time."""
+    a, slices, b = core.shape
+    out = np.zeros((b, b))
+    step = max(1, _SLAB_ENTRIES // (a * b))
+    for start in range(0, slices, step):
+        slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
+        middle = product @ slab.reshape(a, -1)
+        out += slab.reshape(-1, b).T @ middle.reshape(-1, b)
+    return out
+
+
+def _unfold(core: Core) -> Array64:
+    """A_k: one row a slice, columns (a, b)."""
+    a, slices, b = core.shape
+    return np.ascontiguousarray(core.transpose(1, 0, 2), dtype=np.float64).reshape(slices, a * b)
