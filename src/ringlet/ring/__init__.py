@@ -1,0 +1,5 @@
+"""Tensor rings and their algebra. Pure maths: knows nothing of data sources, solvers or files."""
+
+from ringlet.ring.transfer import GramChain, transfer_matrix
+
+__all__ = ["GramChain", "transfer_matrix"]

@@ -1,10 +1,11 @@
 """Transfer matrices and the fast Gram matrix computation (FGMC) built on them. Pure maths, always in float64.
 
-The transfer matrix of a core is ``T[(a,a'),(b,b')] = sum_i Z[a,i,b] Z[a',i,b']``. The Gram matrix of the subchain
-without core k is the chain of the other transfer matrices, with its axes regrouped. Two observations keep it cheap:
+The transfer matrix of a core is ``T[(a,a'),(b,b')] = sum_i Z[a,i,b] Z[a',i,b']``. The Gram matrix of the
+subchain without core k is the chain of the other transfer matrices, with its axes regrouped. Two observations
+keep it cheap:
 
-* the chain is opened at the narrowest bond of the ring (rank c), so that all partial products have only c^2 rows,
-  and by symmetry only c(c+1)/2 of them are stored;
+* the chain is opened at the narrowest bond of the ring (rank c), so that all partial products have only c^2
+  rows, and by symmetry only c(c+1)/2 of them are stored;
 * a partial product can pass through a core without the core's transfer matrix ever being formed.
 """
 
@@ -62,7 +63,8 @@ class GramChain:
     cores : sequence of arrays
         The cores of a ring, core k of shape ``(r_k, I_k, r_{k+1})``.
     run : callable
-        Used like `map` for independent pieces of work. The pieces do not depend on it, so neither do the bits.
+        Used like `map` for independent pieces of work. The pieces do not depend on it, so neither do the
+        bits.
 
     Examples
     --------
@@ -80,7 +82,8 @@ class GramChain:
         ranks = [core.shape[0] for core in self._cores]
         self._origin = int(np.argmin(ranks))  # the bond at which the ring is opened
         self._pairs = list(combinations_with_replacement(range(ranks[self._origin]), 2))
-        # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}, one matrix a pair.
+        # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}, one matrix a
+        # pair.
         self._prefix: list[Array64 | None] = [None] * order
         self._suffix: list[Array64 | None] = [None] * order
         self._transfer: list[Array64 | None] = [None] * order
