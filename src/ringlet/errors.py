@@ -7,6 +7,8 @@ __all__ = [
     "DataWarning",
     "FormatError",
     "MissingDependencyError",
+    "MissingFileError",
+    "OutputError",
     "OutputExistsError",
     "RingletError",
 ]
@@ -34,6 +36,14 @@ class BudgetError(RingletError, MemoryError):
 
 class OutputExistsError(RingletError, FileExistsError):
     """An output path exists and overwriting was not asked for."""
+
+
+class OutputError(RingletError, OSError):
+    """An output file could not be written; the message names it and the reason."""
+
+
+class MissingFileError(RingletError, FileNotFoundError):
+    """A file to be read is not there."""
 
 
 class MissingDependencyError(RingletError, ImportError):
