@@ -1,0 +1,173 @@
+"""Pictures and videos as arrays, through Pillow and PyAV. Decodes; knows nothing of masks or rings."""
+
+import struct
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import FormatError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["import_av", "import_pillow", "read_image", "read_video"]
+
+# Only these readers of each library are offered the file: others follow links to further files and addresses.
+_IMAGE_FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
+_VIDEO_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+_BLOCK_BYTES = 64 << 20
+
+
+def import_pillow() -> ModuleType:
+    """Import Pillow's Image module, or say how to get it."""
+    try:
+        import PIL.Image
+    except ImportError as error:
+        raise MissingDependencyError('pictures need Pillow: pip install "ringlet[media]"') from error
+    return PIL.Image
+
+
+def import_av() -> ModuleType:
+    """Import PyAV, or say how to get it."""
+    try:
+        import av
+    except ImportError as error:
+        raise MissingDependencyError('videos need PyAV: pip install "ringlet[media]"') from error
+    module: ModuleType = av
+    return module
+
+
+def read_image(path: Path) -> NDArray[Any]:
+    """Read a picture as ``(height, width)`` or ``(height, width, 3 or 4)``, upright.
+
+    Grey stays grey (16 bits stay 16 bits), everything else becomes RGB. A fourth channel, alpha, is there
+    only if some pixel is not opaque.
+    """
+    pillow = import_pillow()
+    from PIL import ImageOps
+
+    with pillow.open(path, formats=_IMAGE_FORMATS) as file:
+        return np.array(_plain(ImageOps.exif_transpose(file)))
+
+
+def _plain(image: "Image") -> "Image | NDArray[np.uint16]":
+    if image.mode.startswith("I"):
+        return np.asarray(image).astype(np.uint16)
+    if image.has_transparency_data:
+        rgba = image.convert("RGBA")
+        if np.asarray(rgba.getchannel("A")).min() < 255:
+            return rgba
+    grey = image.mode in ("1", "L", "LA")
+    return image.convert("L" if grey else "RGB")
+
+
+def read_video(path: Path) -> tuple[NDArray[np.uint8], Fraction | None]:
+    """Decode a video once, in order.
+
+    Returns
+    -------
+    array of shape ``(height, width, 3, frames)``
+        RGB; a view of memory in which frame follows frame.
+    Fraction or None
+        Frames a second, where the file knows.
+    """
+    av = import_av()
+    with path.open("rb") as file:
+        if _is_cut_short(file):
+            raise FormatError("the video is truncated")
+        file.seek(0)
+        # An open file, not a path: a path could be read as an address.
+        with av.open(file, options={"format_whitelist": _VIDEO_FORMATS}) as container:
+            if not container.streams.video:
+                raise FormatError("there is no video in it")
+            stream = container.streams.video[0]
+            stream.thread_type = "AUTO"
+            frames = _stack(frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
+            rate = stream.average_rate or stream.guessed_rate
+    return frames.transpose(1, 2, 3, 0), Fraction(rate) if rate else None
+
+
+def _stack(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Stack frames whose number nobody knows, with about one block more memory than the result takes."""
+    blocks: list[NDArray[np.uint8]] = []
+    used, total = 0, 0
+    for frame in frames:
+        if blocks and frame.shape != blocks[0].shape[1:]:
+            raise FormatError(f"frame {total} has another size than the frames before it")
+        if not blocks or used == len(blocks[-1]):
+            blocks.append(np.empty((max(1, _BLOCK_BYTES // frame.nbytes), *frame.shape), np.uint8))
+            used = 0
+        blocks[-1][used] = frame
+        used, total = used + 1, total + 1
+    if not blocks:
+        raise FormatError("no frame of the video can be decoded")
+    # The operating system hands out the pages of `stacked` as they are filled, while the blocks are let go.
+    stacked = np.empty((total, *blocks[0].shape[1:]), np.uint8)
+    blocks.reverse()
+    start = 0
+    while blocks:
+        block = blocks.pop()
+        stop = min(total, start + len(block))
+        stacked[start:stop] = block[: stop - start]
+        start = stop
+    return stacked
+
+
+# FFmpeg decodes what is left of a truncated file and stays silent, so we look at the sizes that are declared.
+
+
+def _is_cut_short(file: IO[bytes]) -> bool:
+    head = file.read(64)
+    size = file.seek(0, 2)
+    if head[:4] == b"RIFF":
+        return _riff_end(head) > size + 1  # Some writers leave out the last padding byte.
+    if head[:4] == b"\x1a\x45\xdf\xa3":
+        return _matroska_end(head) > size
+    return _mp4_end(file, size) > size
+
+
+def _riff_end(head: bytes) -> int:
+    (length,) = struct.unpack("<I", head[4:8].ljust(4, b"\0"))
+    return 0 if length == 0xFFFFFFFF else 8 + int(length)
+
+
+def _matroska_end(head: bytes) -> int:
+    """Where the segment ends: it follows the EBML header; both have an identifier of 4 bytes and a size."""
+    length, start = _matroska_size(head, 4)
+    segment = start + length
+    if head[segment : segment + 4] != b"\x18\x53\x80\x67":
+        return 0
+    length, start = _matroska_size(head, segment + 4)
+    return start + length
+
+
+def _matroska_size(head: bytes, start: int) -> tuple[int, int]:
+    """Read a variable-length integer: as many leading zero bits as further bytes. All ones mean unknown."""
+    if start >= len(head) or head[start] == 0:
+        return 0, start + 1
+    width = 9 - head[start].bit_length()
+    bits = 7 * width
+    value = int.from_bytes(head[start : start + width], "big") & ((1 << bits) - 1)
+    return (0 if value == (1 << bits) - 1 else value), start + width
+
+
+def _mp4_end(file: IO[bytes], size: int) -> int:
+    """Where the furthest box with pictures or their index ends."""
+    position = end = 0
+    while position < size:
+        file.seek(position)
+        head = file.read(16).ljust(16, b"\0")
+        length, name, long_length = struct.unpack(">I4sQ", head)
+        if length == 1:
+            length = long_length
+        if length < 8:  # Zero: up to the end of the file. Else no box at all; the decoder will tell.
+            break
+        position += length
+        if name in (b"mdat", b"moov", b"moof"):
+            end = position
+    return end

@@ -1,0 +1,117 @@
+"""Writing files whole or not at all. Knows paths and the operating system, nothing of what is written."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
+
+__all__ = ["atomic_output", "check_outputs"]
+
+
+def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> None:
+    """Refuse outputs that could not be written later; call it before any work.
+
+    Parameters
+    ----------
+    paths : iterable of paths
+        Where files are going to be written.
+    force : bool
+        Allow existing files to be replaced.
+
+    Raises
+    ------
+    OutputExistsError
+        A file exists and `force` is false.
+    ArgumentError
+        The path is a directory or a device, or its directory is missing or not writable.
+
+    Examples
+    --------
+    >>> check_outputs(["nowhere/x.ring"], force=False)
+    Traceback (most recent call last):
+    ringlet.errors.ArgumentError: cannot write nowhere/x.ring: its directory does not exist; create it first
+    """
+    for path in map(Path, paths):
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
+        if target.exists() and not force:
+            raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force")
+        if not target.parent.is_dir():
+            raise ArgumentError(f"cannot write {path}: its directory does not exist; create it first")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise ArgumentError(f"cannot write {path}: its directory is not writable")
+
+
+@contextmanager
+def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a file that appears under its name only when it is complete and on disk.
+
+    Whatever stood at `path` stays untouched until the block ends without an exception.
+
+    Parameters
+    ----------
+    path : path
+        Where the file ends up. A symbolic link is followed, so the link itself stays.
+
+    Yields
+    ------
+    Path
+        An empty temporary file beside the target, with the same suffix, to be written inside the block.
+
+    Raises
+    ------
+    OutputError
+        In place of any OSError, inside the block or after it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_output(Path(folder, "greeting.txt")) as temporary:
+    ...         _ = temporary.write_text("hello")
+    ...     print([file.name for file in Path(folder).iterdir()])
+    ['greeting.txt']
+    """
+    target = Path(path).resolve()
+    # The name does not grow with the target's, which may already be as long as the file system allows.
+    temporary = target.with_name(f".ringlet-{secrets.token_hex(8)}{target.suffix}")
+    try:
+        temporary.touch(exist_ok=False)
+        if target.exists():
+            shutil.copymode(target, temporary)
+        yield temporary
+        _sync(temporary)
+        temporary.replace(target)
+        _sync_directory(target.parent)
+    except BaseException as error:
+        with suppress(OSError):  # The reason that brought us here is the one worth telling.
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, RingletError):
+            raise _output_error(path, error) from error
+        raise
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _sync_directory(path: Path) -> None:
+    if os.name == "nt":  # Windows opens no directories, and makes renames durable by itself.
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _output_error(path: str | os.PathLike[str], error: OSError) -> OutputError:
+    named = OutputError(f"cannot write {os.fspath(path)}: {error.strerror or error}")
+    named.errno = error.errno
+    return named
