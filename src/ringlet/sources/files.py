@@ -335,7 +335,8 @@ def _mask_key(shapes: Mapping[str, tuple[int, ...]]) -> str | None:
 def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if picture.ndim == 2 or picture.shape == shape[:3]:
         return picture.astype(bool)
-    return np.logical_or.reduce(picture[..., :3], axis=2, dtype=bool)
+    known: NDArray[np.bool_] = picture[..., :3].any(axis=2)
+    return known
 
 
 def _truth(values: NDArray[Any]) -> NDArray[np.bool_]:
