@@ -1,0 +1,1 @@
+"""The core update, and the one loop that all solvers run in."""

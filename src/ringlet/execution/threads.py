@@ -1,0 +1,72 @@
+"""Where work runs on one machine: independent pieces over threads, results always in the order of the pieces.
+
+The pieces never depend on the number of threads and every BLAS call inside a piece uses one thread, so neither the
+values nor the bits of a result depend on how many threads worked on it.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, TypeVar
+
+__all__ = ["Threads"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Threads(AbstractContextManager["Threads"]):
+    """A pool of threads, with BLAS held to one thread while it is open.
+
+    Parameters
+    ----------
+    count : int or None
+        None uses every core this process may run on.
+
+    Examples
+    --------
+    >>> with Threads(2) as threads:
+    ...     list(threads.run(abs, [-1, 2, -3]))
+    [1, 2, 3]
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        self.count = count or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else count or 1
+        self._pool: ThreadPoolExecutor | None = None
+        self._limits: Any = None
+
+    def __enter__(self) -> "Threads":
+        from threadpoolctl import threadpool_limits
+
+        self._limits = threadpool_limits(limits=1, user_api="blas")
+        if self.count > 1:
+            self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="ringlet")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+        self._limits.restore_original_limits()
+
+    def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Like `map`, over the threads; at most a few results wait at a time."""
+        if self._pool is None:
+            yield from map(function, items)
+            return
+        waiting: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(self._pool.submit(function, item))
+                if len(waiting) >= 2 * self.count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,77 @@
+"""Which indices to draw: random subtensors (RStS) and, for the paper's ablation, single rows of the unfolding."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.chain import Core
+from ringlet.sampling.sizes import sample_sizes
+
+__all__ = ["draw_rows", "draw_subtensor", "leverage_distribution", "subset"]
+
+Indices: TypeAlias = NDArray[np.intp]
+
+
+def draw_subtensor(
+    shape: Sequence[int], samples: int, rng: np.random.Generator, whole: int | None = None
+) -> tuple[Indices, ...]:
+    """Sorted indices, drawn without replacement, of a random subtensor of about `samples` entries.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    samples : int
+    rng : numpy Generator
+    whole : int, optional
+        A mode that is taken whole and does not count towards `samples`.
+    """
+    others = [mode for mode in range(len(shape)) if mode != whole]
+    sizes = dict(zip(others, sample_sizes([shape[mode] for mode in others], samples), strict=True))
+    return tuple(subset(length, sizes.get(mode, length), rng) for mode, length in enumerate(shape))
+
+
+def subset(length: int, size: int, rng: np.random.Generator) -> Indices:
+    """`size` of the indices below `length`, sorted; all of them costs no random number."""
+    if size >= length:
+        return np.arange(length)
+    return np.sort(rng.choice(length, size, replace=False, shuffle=False))
+
+
+def draw_rows(
+    distributions: Sequence[NDArray[np.float64]], samples: int, rng: np.random.Generator
+) -> tuple[tuple[Indices, ...], NDArray[np.float64]]:
+    """Draw rows of the subchain unfolding, one index a mode, with replacement.
+
+    Parameters
+    ----------
+    distributions : sequence of arrays
+        One probability vector a mode; a row's probability is the product of its indices'.
+    samples : int
+    rng : numpy Generator
+
+    Returns
+    -------
+    indices : tuple of arrays of length `samples`, one a mode
+    weights : array of length `samples`
+        ``1 / (samples * probability)``, the factor that makes sums over the sample unbiased.
+    """
+    indices = tuple(rng.choice(len(q), samples, p=q) for q in distributions)
+    probability = np.ones(samples)
+    for drawn, q in zip(indices, distributions, strict=True):
+        probability *= q[drawn]
+    return indices, 1.0 / (samples * probability)
+
+
+def leverage_distribution(core: Core) -> NDArray[np.float64]:
+    """Leverage scores of the slices of one core, normalised to sum to one.
+
+    They are uniform when the core has at least as many columns ``r_k r_{k+1}`` as slices.
+    """
+    a, slices, b = core.shape
+    unfolded: NDArray[Any] = core.transpose(1, 0, 2).reshape(slices, a * b).astype(np.float64)
+    left, values, _ = np.linalg.svd(unfolded, full_matrices=False)
+    kept = values > max(unfolded.shape) * np.finfo(np.float64).eps * values[0]
+    scores = np.square(left[:, kept]).sum(axis=1) if kept.any() else np.ones(slices)
+    return np.asarray(scores / scores.sum())

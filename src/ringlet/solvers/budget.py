@@ -1,0 +1,41 @@
+"""Amounts of memory, as people write them."""
+
+import re
+
+from ringlet.errors import ArgumentError
+
+__all__ = ["format_bytes", "parse_bytes"]
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def parse_bytes(amount: int | str) -> int:
+    """Bytes from ``"2GB"``, ``"512 MiB"``, ``"1.5g"`` or a plain number.
+
+    Examples
+    --------
+    >>> parse_bytes("2GB"), parse_bytes("1 KiB"), parse_bytes(77)
+    (2000000000, 1024, 77)
+    """
+    if isinstance(amount, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", amount.lower())
+        if match:
+            return int(float(match[1]) * _UNITS[match[2] or ""])
+    elif isinstance(amount, int) and not isinstance(amount, bool) and amount > 0:
+        return amount
+    raise ArgumentError(f"memory={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes")
+
+
+def format_bytes(amount: float) -> str:
+    """Bytes for people.
+
+    Examples
+    --------
+    >>> format_bytes(311_040_000), format_bytes(12)
+    ('311 MB', '12 B')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 999.5:
+            return f"{amount:.3g} {unit}"
+        amount /= 1000
+    return f"{amount:.3g} TB"

@@ -1,0 +1,31 @@
+"""Checks of hyper-parameters: every message names the field, the value given and what is allowed."""
+
+from collections.abc import Iterable
+from math import isnan
+from numbers import Integral, Real
+
+from ringlet.errors import ArgumentError, ArgumentTypeError
+
+__all__ = ["check_number", "check_one_of"]
+
+
+def check_number(
+    name: str, value: object, *, at_least: float | None = None, above: float | None = None, whole: bool = False
+) -> None:
+    """Refuse what is not a number, not whole where it must be, or too small."""
+    kind: type = Integral if whole else Real
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
+    number = float(value)  # type: ignore[arg-type]
+    if at_least is not None and (isnan(number) or number < at_least):
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be at least {at_least}")
+    if above is not None and (isnan(number) or number <= above):
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be above {above}")
+
+
+def check_one_of(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
+    """Refuse a word that is not in the list."""
+    words = tuple(allowed)
+    if value not in words:
+        listed = ", ".join(repr(word) for word in words)
+        raise ArgumentError(f"{name}={value!r} is not allowed; give one of {listed}{otherwise}")

@@ -1,0 +1,118 @@
+"""Solving with the Gram matrix: one Cholesky factorisation a core, many right-hand sides.
+
+Factor and solves are cut into tiles of fixed size, each one matrix product, so that threads share the work and the bits do
+not depend on their number. The factor is computed in float64 and applied in the dtype of the right-hand sides.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.transfer import Array64, Run
+
+__all__ = ["GramFactor"]
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
+_TILE = 256
+_ROWS = 256
+_RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
+
+
+class GramFactor:
+    """Cholesky factor of ``G + lambda I``.
+
+    Parameters
+    ----------
+    gram : array of float64, (n, n), symmetric
+        Finite and not zero. Overwritten.
+    ridge : float
+        Added to the diagonal on top of ``1e-10 ||G||_F``; grown tenfold until the factorisation succeeds.
+    dtype : dtype
+        Of the right-hand sides to come.
+    run : callable
+        Used like `map` for independent pieces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factor = GramFactor(np.diag([2.0, 4.0]), 0.0, np.dtype("f8"), map)
+    >>> factor.solve(np.array([[2.0, 2.0]]), map).round(6)
+    array([[1. , 0.5]])
+    """
+
+    def __init__(self, gram: Array64, ridge: float, dtype: np.dtype[Any], run: Run) -> None:
+        self._starts = range(0, len(gram), _TILE)
+        diagonal = gram.diagonal().copy()
+        corners = [gram[_square(start)].copy() for start in self._starts]
+        smallest = _RELATIVE_RIDGE * float(np.linalg.norm(gram))
+        shift = smallest + ridge
+        while True:
+            np.fill_diagonal(gram, diagonal + shift)
+            try:
+                inverses = _factor(gram, run)
+                break
+            except np.linalg.LinAlgError:
+                shift *= 10
+                _restore(gram, corners)
+        self._inverses = [inverse.astype(dtype) for inverse in inverses]
+        self._panels = [gram[start : start + _TILE, :start].astype(dtype) for start in self._starts]
+
+    def solve(self, rows: Floats, run: Run) -> Floats:
+        """``rows @ (G + lambda I)^-1``."""
+        out = np.empty_like(rows)
+
+        def solve_block(start: int) -> None:
+            part = rows[start : start + _ROWS].copy()
+            self._solve_in_place(part)
+            out[start : start + _ROWS] = part
+
+        for _ in run(solve_block, range(0, len(rows), _ROWS)):
+            pass
+        return out
+
+    def _solve_in_place(self, rows: Floats) -> None:
+        pieces = [slice(start, start + _TILE) for start in self._starts]
+        for piece, panel, inverse in zip(pieces, self._panels, self._inverses, strict=True):  # y L^T = d
+            known = rows[:, : piece.start]
+            rows[:, piece] = (rows[:, piece] - known @ panel.T) @ inverse.T
+        for piece, panel, inverse in zip(pieces[::-1], self._panels[::-1], self._inverses[::-1], strict=True):  # h L = y
+            rows[:, piece] = rows[:, piece] @ inverse
+            rows[:, : piece.start] -= rows[:, piece] @ panel
+
+
+def _factor(gram: Array64, run: Run) -> list[Array64]:
+    """Cholesky by tiles, in the lower triangle of `gram`; returns the inverses of the diagonal tiles."""
+    inverses = []
+    size = len(gram)
+    for start in range(0, size, _TILE):
+        stop = min(start + _TILE, size)
+        inverse = np.tril(np.linalg.inv(np.linalg.cholesky(gram[_square(start)])))
+        inverses.append(inverse)
+        below = range(stop, size, _TILE)
+
+        def solve_tile(row: int, start: int = start, stop: int = stop, inverse: Array64 = inverse) -> None:
+            tile = gram[row : row + _TILE, start:stop]
+            tile[...] = tile @ inverse.T
+
+        def update_row(row: int, start: int = start, stop: int = stop) -> None:
+            left = gram[row : row + _TILE, start:stop]
+            gram[row : row + _TILE, stop : row + _TILE] -= left @ gram[stop : row + _TILE, start:stop].T
+
+        for work in (solve_tile, update_row):
+            for _ in run(work, below):
+                pass
+    return inverses
+
+
+def _restore(gram: Array64, corners: list[Array64]) -> None:
+    """Undo a failed factorisation: above the diagonal tiles the matrix is still there."""
+    for start, corner in zip(range(0, len(gram), _TILE), corners, strict=True):
+        gram[start : start + _TILE, :start] = gram[:start, start : start + _TILE].T
+        gram[_square(start)] = corner
+
+
+def _square(start: int) -> tuple[slice, slice]:
+    """The diagonal tile that begins at `start`."""
+    return (slice(start, start + _TILE), slice(start, start + _TILE))

@@ -1,0 +1,155 @@
+"""The one loop that all solvers run in: sweeps, timing, history, callbacks, stopping, interruption."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring import TensorRing
+from ringlet.solvers.progress import show_progress
+from ringlet.solvers.status import Status
+
+__all__ = ["Callback", "Run", "State", "SweepRecord", "drive"]
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """What one sweep did.
+
+    Attributes
+    ----------
+    sweep : int
+        Counted from 1.
+    seconds : float
+        Wall time of this sweep.
+    change : float
+        Relative change of the model in this sweep; the stop rule looks at it. Infinite in the first sweep.
+    loss : float
+        Mean loss of the observed entries looked at, in the data's units squared. An estimate: it is taken on a random part of
+        the data, before each core's update.
+    sigma : float
+        Kernel width at the end of the sweep, in the data's units.
+    mean_weight : float
+        Mean robust weight of the same entries: the share of them that is trusted, roughly.
+    """
+
+    sweep: int
+    seconds: float
+    change: float
+    loss: float
+    sigma: float
+    mean_weight: float
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What a solver tells the driver of a sweep."""
+
+    change: float
+    loss: float
+    sigma: float
+    mean_weight: float
+    stalled: bool = False
+
+
+class Run(Protocol):
+    """A fit that is under way."""
+
+    def sweep(self, number: int) -> SweepReport:
+        """Do one sweep, numbered from 1. If it raises, the model is that of the last finished update."""
+        ...
+
+    def ring(self) -> TensorRing | None:
+        """The present ring, in the data's units; None for methods without one."""
+        ...
+
+    def tensor(self) -> NDArray[Any]:
+        """The present estimate, dense."""
+        ...
+
+
+@dataclass(frozen=True)
+class State:
+    """What a callback sees after a sweep. `ring` and `tensor` are made only when looked at."""
+
+    sweep: int
+    record: SweepRecord
+    _run: Run = field(repr=False)
+
+    @property
+    def ring(self) -> TensorRing | None:
+        """The ring after this sweep, in the data's units. Ask for it during the callback."""
+        return self._run.ring()
+
+    @property
+    def tensor(self) -> NDArray[Any]:
+        """The dense estimate after this sweep."""
+        return self._run.tensor()
+
+
+Callback = Callable[[State], object]
+
+
+def drive(
+    run: Run,
+    *,
+    sweeps: int,
+    tol: float,
+    patience: int = 1,
+    callback: Callback | None = None,
+    progress: bool = False,
+) -> tuple[Status, tuple[SweepRecord, ...]]:
+    """Sweep until the model settles, the sweeps are used up, or somebody asks to stop.
+
+    Parameters
+    ----------
+    run : Run
+    sweeps : int
+        At most so many.
+    tol : float
+        Stop when the relative change stays below it for `patience` sweeps; 0 never does.
+    patience : int
+    callback : callable, optional
+        Called with a `State` after every sweep; returning True stops.
+    progress : bool
+        Show a progress line.
+    """
+    history: list[SweepRecord] = []
+    quiet = 0
+    with show_progress(sweeps, progress) as shown:
+        try:
+            for number in range(1, sweeps + 1):
+                start = perf_counter()
+                report = run.sweep(number)
+                record = SweepRecord(
+                    sweep=number,
+                    seconds=perf_counter() - start,
+                    change=report.change,
+                    loss=report.loss,
+                    sigma=report.sigma,
+                    mean_weight=report.mean_weight,
+                )
+                history.append(record)
+                shown(record.sweep, record.change)
+                quiet = quiet + 1 if report.change < tol else 0
+                if callback is not None and callback(State(number, record, run)) is True:
+                    return Status.STOPPED, tuple(history)
+                if report.stalled:
+                    return Status.STALLED, tuple(history)
+                if quiet >= patience:
+                    return Status.CONVERGED, tuple(history)
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED, tuple(history)
+    return Status.SWEEPS_USED, tuple(history)
+
+
+def relative_change(new: NDArray[np.floating[Any]], old: NDArray[np.floating[Any]] | None) -> float:
+    """``||new - old||_F / ||new||_F``; infinite without an old one, zero if both vanish."""
+    if old is None:
+        return float("inf")
+    size = float(np.linalg.norm(new))
+    difference = float(np.linalg.norm(new - old))
+    return difference / size if size else (0.0 if difference == 0.0 else float("inf"))

@@ -1,0 +1,225 @@
+"""How a core update will be computed, and what it will cost, decided before anything runs.
+
+For core k with bonds a = r_k and b = r_{k+1} the other cores, in ring order k+1 .. k-1, either are merged into the
+whole subchain, or are cut at a bond of rank c into two parts. One part meets the core first:
+
+    forward   T = A_i @ first     (alpha x c x jF)      then   M_i = T^T @ second      (jF x jS)
+
+At narrow bonds that takes far fewer operations than the subchain. Plans depend on sizes only, never on the data or on the
+number of threads.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from ringlet.sampling import sample_sizes
+
+__all__ = ["CorePlan", "core_sizes", "plan_core"]
+
+_BLOCK_ENTRIES = 1 << 18  # entries of the data in flight per thread: residuals and weights stay in the cache
+_OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices stream past
+_TILES = 8  # a mode that is tiled at all is cut into at least so many tiles, to share them among threads
+_GEMM_RATE = 8e10  # operations a second of one core; only ratios matter for the choice
+
+
+@dataclass(frozen=True)
+class CorePlan:
+    """How the update of one core runs.
+
+    Attributes
+    ----------
+    mode : int
+        The core that is updated, k.
+    sizes : tuple of int
+        Indices used of every mode; mode k is used whole.
+    first, second : tuple of int
+        Modes of the part that meets the core first, and of the other part, both in ring order. `second` is empty when
+        the whole subchain is formed.
+    flipped : bool
+        True if `first` lies before core k in the ring (so slices of the core are used transposed).
+    alpha, beta, bond : int
+        Ranks: of the core towards `second`, towards `first`, and between the two parts (c).
+    tile_mode : int or None
+        The mode that is cut into tiles, if any.
+    tile : int
+        Indices of `tile_mode` in a tile.
+    block : int
+        Slices of mode k in a block.
+    """
+
+    mode: int
+    sizes: tuple[int, ...]
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    flipped: bool
+    alpha: int
+    beta: int
+    bond: int
+    tile_mode: int | None = None
+    tile: int = 0
+    block: int = 1
+
+    @property
+    def slices(self) -> int:
+        """Slices of mode k, I_k."""
+        return self.sizes[self.mode]
+
+    @property
+    def columns(self) -> int:
+        """Entries of one slice, J."""
+        return prod(self.sizes) // self.slices
+
+    @property
+    def entries(self) -> int:
+        """Entries of the data that the update looks at."""
+        return prod(self.sizes)
+
+    @property
+    def columns_first(self) -> int:
+        """Index combinations of the first part, jF."""
+        return prod(self.sizes[mode] for mode in self.first)
+
+    @property
+    def columns_second(self) -> int:
+        """Index combinations of the second part, jS."""
+        return prod(self.sizes[mode] for mode in self.second)
+
+    @property
+    def flops(self) -> int:
+        """Operations of one product of all slices with the subchain (an update makes three or four of them)."""
+        if not self.second:
+            return 2 * self.alpha * self.beta * self.entries
+        between = self.alpha * self.bond * self.columns_first * self.slices
+        return 2 * between * self.beta + 2 * self.alpha * self.bond * self.entries
+
+    @property
+    def operator_entries(self) -> int:
+        """Numbers in the merged parts of one tile."""
+        return _operator_entries(self, self.tile_columns / self.columns)
+
+    @property
+    def tiles(self) -> int:
+        """Number of tiles."""
+        return 1 if self.tile_mode is None else ceil(self.sizes[self.tile_mode] / self.tile)
+
+    @property
+    def tile_columns(self) -> int:
+        """Entries of one slice within a tile."""
+        if self.tile_mode is None:
+            return self.columns
+        return self.columns // self.sizes[self.tile_mode] * self.tile
+
+    @property
+    def tile_first(self) -> int:
+        """Index combinations of the first part within a tile."""
+        if self.tile_mode is None or self.tile_mode not in self.first:
+            return self.columns_first
+        return self.columns_first // self.sizes[self.tile_mode] * self.tile
+
+    @property
+    def split(self) -> str:
+        """The split in words, for people."""
+        if not self.second:
+            return "subchain"
+        return f"{list(self.first)} then {list(self.second)} over bond {self.bond}"
+
+
+def plan_core(sizes: Sequence[int], rank: Sequence[int], mode: int) -> CorePlan:
+    """Choose the cheapest way to update one core.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Indices used of every mode.
+    rank : sequence of int
+        ``rank[k]`` is the bond before mode k.
+    mode : int
+
+    Examples
+    --------
+    >>> plan_core((1920, 200, 3, 50), (80, 80, 3, 20), 0).split
+    '[2, 3] then [1] over bond 3'
+    """
+    options = (_tiled(option) for option in _options(tuple(sizes), rank, mode))
+    return min(options, key=_seconds)
+
+
+def core_sizes(shape: Sequence[int], mode: int, samples: int | None) -> tuple[int, ...]:
+    """Indices used of every mode when core `mode` is updated from about `samples` columns (None: all)."""
+    if samples is None:
+        return tuple(shape)
+    others = sample_sizes([length for other, length in enumerate(shape) if other != mode], samples)
+    return (*others[:mode], shape[mode], *others[mode:])
+
+
+def _options(sizes: tuple[int, ...], rank: Sequence[int], mode: int) -> Iterator[CorePlan]:
+    order = len(sizes)
+    chain = tuple((mode + step) % order for step in range(1, order))
+    before, after = rank[mode], rank[(mode + 1) % order]
+    yield CorePlan(mode, sizes, chain, (), False, before, after, before)
+    for cut in range(1, order - 1):
+        left, right, bond = chain[:cut], chain[cut:], rank[chain[cut]]
+        yield CorePlan(mode, sizes, left, right, False, before, after, bond)
+        yield CorePlan(mode, sizes, right, left, True, after, before, bond)
+
+
+def _tiled(plan: CorePlan) -> CorePlan:
+    """Cut the largest mode into tiles where the parts or a single slice would not stay in the cache."""
+    tiled = plan
+    if plan.columns > _BLOCK_ENTRIES or 4 * _operator_entries(plan, 1.0) > _OPERATOR_BYTES:
+        tile_mode = _largest(plan)
+        length = plan.sizes[tile_mode]
+        tile = max(1, length // _TILES)
+        while tile > 1 and (
+            plan.columns // length * tile > _BLOCK_ENTRIES
+            or 4 * _operator_entries(plan, tile / length) > _OPERATOR_BYTES
+        ):
+            tile = max(1, tile * 3 // 4)
+        tiled = replace(plan, tile_mode=tile_mode, tile=ceil(length / ceil(length / tile)))
+    between = plan.alpha * plan.bond * tiled.tile_first if plan.second else 0
+    block = _BLOCK_ENTRIES // max(tiled.tile_columns, between)
+    return replace(tiled, block=min(plan.slices, max(1, block)))
+
+
+def _operator_entries(plan: CorePlan, fraction: float) -> int:
+    """Numbers in the merged parts when a tile covers this fraction of the tiled mode."""
+    if not plan.second:
+        return int(plan.alpha * plan.beta * plan.columns * fraction)
+    first = plan.beta * plan.bond * plan.columns_first
+    second = plan.alpha * plan.bond * plan.columns_second
+    return int(first * fraction + second if _largest(plan) in plan.first else first + second * fraction)
+
+
+def _largest(plan: CorePlan) -> int:
+    """The mode, other than k, of which most indices are used: the one to tile."""
+    return max(plan.first + plan.second, key=lambda mode: (plan.sizes[mode], -mode))
+
+
+def _seconds(plan: CorePlan) -> float:
+    """Estimated time of one product of all slices with the subchain, merging the parts included."""
+    blocks = ceil(plan.slices / plan.block)
+    if not plan.second:
+        one = _gemm_seconds(plan.block, plan.tile_columns, plan.alpha * plan.beta)
+    else:
+        first, second = plan.tile_first, plan.tile_columns // plan.tile_first
+        one = plan.bond * _gemm_seconds(plan.alpha * plan.block, first, plan.beta)
+        one += _gemm_seconds(plan.block * first, second, plan.alpha * plan.bond)
+    merging = sum(_merge_flops(plan, part) for part in (plan.first, plan.second)) / _GEMM_RATE
+    return plan.tiles * blocks * one + merging / 3
+
+
+def _merge_flops(plan: CorePlan, part: tuple[int, ...]) -> float:
+    """Rough operations for merging the cores of a part: its entries times the rank summed over, a core."""
+    if len(part) < 2:
+        return 0.0
+    ends = plan.alpha * plan.bond if part is plan.second else plan.beta * plan.bond
+    if not plan.second:
+        ends = plan.alpha * plan.beta
+    return 2.0 * ends * prod(plan.sizes[mode] for mode in part) * max(plan.alpha, plan.beta, plan.bond)
+
+
+def _gemm_seconds(m: int, n: int, k: int) -> float:
+    """Time of an (m x k) by (k x n) product on one core: thin products and short sums run below full speed."""
+    thin = (1 + 6 / m) * (1 + 6 / n) * (1 + 12 / k)
+    return 2.0 * m * n * k * thin / _GEMM_RATE + 2.5e-10 * m * n

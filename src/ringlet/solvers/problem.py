@@ -1,0 +1,35 @@
+"""What a solver is asked to fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ringlet.ring import TensorRing
+from ringlet.sources import Source, Survey
+
+__all__ = ["Problem"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Checked data and arguments of a fit.
+
+    Attributes
+    ----------
+    source : Source
+    survey : Survey
+        What the first look at the source found.
+    rank : tuple of int
+        One bond before every mode.
+    seed : int
+    init : TensorRing or sequence of arrays, optional
+        Where to start from.
+    """
+
+    source: Source
+    survey: Survey
+    rank: tuple[int, ...]
+    seed: int
+    init: TensorRing | Sequence[NDArray[Any]] | None = None

@@ -1,0 +1,266 @@
+"""A fit by AWRTRD or SAWRTRD under way: scaled steepest descent on one core after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite, prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError
+from ringlet.execution import Threads
+from ringlet.ring import GramChain, TensorRing
+from ringlet.ring.chain import Core
+from ringlet.robust import DEFAULT_FACTORS, LOSSES, kernel_width
+from ringlet.sampling import Purpose, draw_rows, draw_subtensor, leverage_distribution, sample_sizes, stream, subset
+from ringlet.solvers.direction import GramFactor
+from ringlet.solvers.driver import SweepReport, relative_change
+from ringlet.solvers.operators import Workspace
+from ringlet.solvers.plan import plan_core
+from ringlet.solvers.problem import Problem
+from ringlet.solvers.rows import RowSource, row_core
+from ringlet.solvers.start import given_start, measure, random_start
+from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
+from ringlet.sources import ArraySource, Source
+
+if TYPE_CHECKING:
+    from ringlet.solvers.robust_ring import RobustRing
+
+__all__ = ["RobustRun"]
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
+_PILOT_ENTRIES = 1 << 17  # entries that the kernel width is measured on, before each core's update
+_CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
+_KEPT_WEIGHTS_BYTES = 1 << 29  # robust weights up to this size are kept for the line search, not computed again
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What one core update looks at: a source, the indices used of it, and the cores at those indices."""
+
+    source: Source
+    mode: int
+    index: tuple[NDArray[np.intp], ...]
+    cores: list[Core]
+    row_weights: Floats | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Indices used of every mode."""
+        return tuple(len(indices) for indices in self.index)
+
+    @property
+    def columns(self) -> int:
+        """Entries of one slice, J."""
+        return prod(self.sizes) // self.sizes[self.mode]
+
+
+@dataclass(frozen=True)
+class Trust:
+    """How the residuals of a pilot look under the kernel: the width, the mean loss, the mean weight."""
+
+    width: float
+    loss: float
+    mean_weight: float
+
+
+class RobustRun:
+    """A fit under way.
+
+    The cores describe the data divided by its size; they are replaced, never written to, so a ring that was handed out stays
+    as it is.
+    """
+
+    def __init__(
+        self, solver: "RobustRing", problem: Problem, threads: Threads, *, samples: int | None, sampling: str
+    ) -> None:
+        self._solver = solver
+        self._problem = problem
+        self._run = threads.run
+        self._samples = samples
+        self._sampling = sampling
+        self._workspace = Workspace()
+        self._loss = LOSSES[solver.loss]
+        source = problem.source
+        if sampling != "subtensor" and not isinstance(source, ArraySource):
+            raise ArgumentError(f"sampling={sampling!r} needs data in memory; use sampling='subtensor'")
+        self._dtype = np.dtype(solver.dtype or ("f8" if source.dtype == np.float64 else "f4"))
+        scale = measure(source, problem.survey, problem.seed)
+        self._size = scale.size
+        if problem.init is None:
+            self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
+        else:
+            self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
+        self._grams = GramChain(self._cores, self._run)
+        self._shape_gram: Floats | None = None  # D after the last sweep
+        self.sigma = inf
+
+    def ring(self) -> TensorRing:
+        """The present ring in the data's units; slices without any data are made from their neighbours."""
+        factor = self._dtype.type(self._size ** (1 / len(self._cores)))
+        filled = map(_fill_empty, self._cores, self._problem.survey.empty)
+        return TensorRing([core * factor for core in filled])
+
+    def tensor(self) -> NDArray[Any]:
+        """The present estimate, dense."""
+        return np.asarray(self.ring())
+
+    def sweep(self, number: int) -> SweepReport:
+        """Update every core once."""
+        moved, trusts = False, []
+        for mode in range(len(self._cores)):
+            sketch = self._draw(number, mode)
+            trust = self._judge(sketch, number, mode)
+            if trust is None:  # nothing of the sample is observed
+                continue
+            trusts.append(trust)
+            core = self._step(sketch, trust, mode)
+            if core is not None:
+                self._cores[mode] = core
+                self._grams.replace(mode, core)
+                moved = True
+        before, self._shape_gram = self._shape_gram, self._last_mode_gram()
+        self.sigma = trusts[-1].width * self._size if trusts else inf
+        return SweepReport(
+            change=relative_change(self._shape_gram, before),
+            loss=_mean([trust.loss for trust in trusts]) * self._size**2,
+            sigma=self.sigma,
+            mean_weight=_mean([trust.mean_weight for trust in trusts]),
+            stalled=not moved,
+        )
+
+    def _step(self, sketch: Sketch, trust: Trust, mode: int) -> Core | None:
+        """One scaled steepest descent step on core k with exact line search; None if there is nowhere to go."""
+        streamed = self._stream(sketch)
+        gradient = streamed.gradient(self._loss, trust.width, self._run)  # d = (W o P o (X - A S^T)) S
+        direction, penalty = gradient, 0.0
+        if self._solver.scaling != "none":
+            gram = self._gram(sketch, mode)
+            level = float(np.trace(gram)) / len(gram)
+            if not (isfinite(level) and level > 0.0):
+                return None
+            ridge = self._solver.ridge * level
+            # mu: the ridge, in proportion to the part of G that the sampled, observed, trusted entries make up
+            penalty = ridge * trust.mean_weight * self._observed_share * sketch.columns / self._columns(mode)
+            gradient -= self._dtype.type(penalty) * streamed.rows
+            factor = GramFactor(gram, ridge, self._dtype, self._run)
+            direction = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
+        numerator = float(np.vdot(gradient, direction))
+        denominator = streamed.curvature(direction, self._loss, trust.width, self._run)
+        denominator += penalty * float(np.vdot(direction, direction))
+        step = numerator / denominator if denominator > 0.0 else 0.0  # eta = <d, h> / || sqrt(W) o P o (h S^T) ||^2
+        if step == 0.0 or not isfinite(step):
+            return None
+        before, _, after = self._cores[mode].shape
+        return refold(streamed.rows + self._dtype.type(step) * direction, before, after)  # A + eta h
+
+    def _draw(self, sweep: int, mode: int) -> Sketch:
+        """The random part of the data for one core update."""
+        source, shape = self._problem.source, self._problem.source.shape
+        rng = stream(self._problem.seed, Purpose.SAMPLE, sweep, mode)
+        if self._sampling == "subtensor":
+            samples = self._columns(mode) if self._samples is None else self._samples
+            index = draw_subtensor(shape, samples, rng, whole=mode)
+            cores = [core if len(indices) == length else core[:, indices, :]
+                     for core, indices, length in zip(self._cores, index, shape, strict=True)]
+            return Sketch(source, mode, index, cores)
+        return self._draw_rows(mode, rng)
+
+    def _draw_rows(self, mode: int, rng: np.random.Generator) -> Sketch:
+        """Single rows of the unfolding, as an order-2 problem: (core k, the product of all others at the rows)."""
+        source = self._problem.source
+        assert isinstance(source, ArraySource)  # noqa: S101 - checked at the start
+        assert self._samples is not None  # noqa: S101
+        others = [core for other, core in enumerate(self._cores) if other != mode]
+        if self._sampling == "leverage-rows":
+            distributions = [leverage_distribution(core) for core in others]
+        else:
+            distributions = [np.full(core.shape[1], 1.0 / core.shape[1]) for core in others]
+        rows, weights = draw_rows(distributions, self._samples, rng)
+        row_source = RowSource(source, mode, rows)
+        index = tuple(np.arange(length) for length in row_source.shape)
+        relative = (weights / weights.mean()).astype(self._dtype)
+        cores = [self._cores[mode], row_core(self._cores, mode, rows)]
+        return Sketch(row_source, 0, index, cores, relative if self._sampling == "leverage-rows" else None)
+
+    def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
+        """Kernel width, loss and mean weight from a small random part of the sketch."""
+        rng = stream(self._problem.seed, Purpose.PILOT, sweep, mode)
+        sizes = sample_sizes(sketch.sizes, _PILOT_ENTRIES)
+        chosen = [subset(length, size, rng) for length, size in zip(sketch.sizes, sizes, strict=True)]
+        index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
+        cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
+        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
+        if not pilot.size:
+            return None
+        width = self._width(pilot, sweep)
+        if width == inf or self._loss.name == "l2":
+            return Trust(width, float(np.mean(0.5 * pilot.astype(np.float64) ** 2)), 1.0)
+        weights = self._loss.weight(pilot, width, np.empty_like(pilot))
+        return Trust(width, float(np.mean(self._loss.value(pilot, width))), float(np.mean(weights)))
+
+    def _width(self, pilot: Floats, sweep: int) -> float:
+        """The kernel width sigma, in units of the data's size; infinite in the first sweep of an adaptive rule."""
+        solver = self._solver
+        if not isinstance(solver.sigma, str):
+            return float(solver.sigma) / self._size
+        if sweep == 1 and self._problem.init is None:
+            return inf
+        factor = solver.sigma_factor or DEFAULT_FACTORS[solver.sigma]
+        return kernel_width(pilot, solver.sigma, factor, solver.sigma_min)
+
+    def _stream(self, sketch: Sketch) -> StreamedPass:
+        rank = [core.shape[0] for core in sketch.cores]
+        return StreamedPass(
+            sketch.source,
+            sketch.index,
+            sketch.cores,
+            plan_core(sketch.sizes, rank, sketch.mode),
+            scale=self._size,
+            row_weights=sketch.row_weights,
+            keep_weights=prod(sketch.sizes) * self._dtype.itemsize <= _KEPT_WEIGHTS_BYTES,
+            workspace=self._workspace,
+        )
+
+    def _gram(self, sketch: Sketch, mode: int) -> NDArray[np.float64]:
+        if self._solver.scaling == "local":
+            return GramChain(sketch.cores, self._run).gram_without(sketch.mode)
+        return self._grams.gram_without(mode)
+
+    def _last_mode_gram(self) -> NDArray[np.float64]:
+        """D = A_N G_N A_N^T, the Gram matrix of the model's last unfolding, at evenly spaced slices if there are many."""
+        last = self._cores[-1]
+        chosen = np.linspace(0, last.shape[1] - 1, min(last.shape[1], _CHANGE_SLICES)).astype(np.intp)
+        rows = unfold(last[:, chosen, :]).astype(np.float64)
+        return rows @ self._grams.gram_without(len(self._cores) - 1) @ rows.T
+
+    def _columns(self, mode: int) -> int:
+        shape = self._problem.source.shape
+        return prod(shape) // shape[mode]
+
+    @property
+    def _observed_share(self) -> float:
+        return self._problem.survey.observed / prod(self._problem.source.shape)
+
+
+def _fill_empty(core: Core, empty: Sequence[int]) -> Core:
+    """Slices that no entry speaks for, interpolated between the nearest slices that have data."""
+    if not empty:
+        return core
+    filled = core.copy()
+    known = np.setdiff1d(np.arange(core.shape[1]), empty)
+    for i in empty:
+        right = int(np.searchsorted(known, i))
+        if right in (0, len(known)):
+            filled[:, i] = core[:, known[min(right, len(known) - 1)]]
+        else:
+            low, high = known[right - 1], known[right]
+            share = core.dtype.type((i - low) / (high - low))
+            filled[:, i] = (1 - share) * core[:, low] + share * core[:, high]
+    return filled
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers) if numbers else 0.0

@@ -1,0 +1,95 @@
+"""What a fit starts from: the scale of the data, a typical value, and cores that give a nearly constant tensor."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import copysign
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError
+from ringlet.ring import TensorRing
+from ringlet.ring.chain import Core
+from ringlet.sampling import Purpose, draw_subtensor, stream
+from ringlet.sources import Source, Survey
+
+__all__ = ["Scale", "given_start", "measure", "random_start"]
+
+_MEASURED_ENTRIES = 1 << 17
+_NOISE = 0.1  # relative size of the random part of the first model
+_TAILS = 8.0  # the data range is trusted up to so many interquartile ranges: beyond lie outliers
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Robust measures of the data.
+
+    Attributes
+    ----------
+    size : float
+        The fit works on data divided by it: the range of the data, gross outliers left out.
+    centre : float
+        Mean of the middle half of the entries, in units of `size`.
+    """
+
+    size: float
+    centre: float
+
+
+def measure(source: Source, found: Survey, seed: int) -> Scale:
+    """Size and centre of the data, from a random subtensor of the observed entries."""
+    rng = stream(seed, Purpose.SURVEY)
+    values, observed = source.read(draw_subtensor(source.shape, _MEASURED_ENTRIES, rng))
+    sample = (values if observed is None else values[observed]).astype(np.float64).ravel()
+    if not sample.size:  # very sparse data: the range is all that is known
+        sample = np.array([found.minimum, found.maximum])
+    q25, q75 = np.quantile(sample, (0.25, 0.75), method="hazen")
+    spread = found.maximum / 2 - found.minimum / 2  # halves: the range of float64 data may overflow
+    size = 2 * min(spread, _TAILS / 2 * (q75 - q25)) if q75 > q25 else 2 * spread
+    if size == 0.0 or not np.isfinite(size):
+        size = max(abs(found.maximum), abs(found.minimum)) or 1.0
+    middle = sample[(sample >= q25) & (sample <= q75)]
+    centre = float(np.mean(middle / size)) if middle.size else float(q25 / 2 / size + q75 / 2 / size)
+    return Scale(float(size), centre)
+
+
+def random_start(
+    shape: Sequence[int], rank: Sequence[int], centre: float, dtype: np.dtype[Any], seed: int
+) -> list[Core]:
+    """Cores of the constant tensor `centre` plus small noise."""
+    rng = stream(seed, Purpose.START)
+    order = len(shape)
+    cores = []
+    for mode, length in enumerate(shape):
+        before, after = rank[mode], rank[(mode + 1) % order]
+        constant = abs(centre) ** (1 / order) / before  # summed over all bonds the product is the centre
+        if mode == 0:
+            constant = copysign(constant, centre)
+        noise = _NOISE ** (1 / order) / np.sqrt(before) * rng.standard_normal((before, length, after))
+        cores.append((constant + noise).astype(dtype))
+    return cores
+
+
+def given_start(
+    init: TensorRing | Sequence[NDArray[Any]],
+    shape: Sequence[int],
+    rank: Sequence[int],
+    size: float,
+    dtype: np.dtype[Any],
+) -> list[Core]:
+    """Cores that a user gave, in units of `size`, their norms made equal (which leaves the tensor as it is)."""
+    ring = init if isinstance(init, TensorRing) else TensorRing(init)
+    if ring.shape != tuple(shape) or ring.rank != tuple(rank):
+        raise ArgumentError(
+            f"init has shape {ring.shape} and rank {ring.rank}, but the fit needs shape {tuple(shape)} and rank {tuple(rank)}"
+        )
+    cores = [core.astype(np.float64) for core in ring.cores]
+    norms = [float(np.linalg.norm(core)) for core in cores]
+    if not all(norms):
+        raise ArgumentError("init has a core of zeros, from which no fit can start; leave init out for a random start")
+    order = len(cores)
+    log_common = (sum(np.log(norms)) - np.log(size)) / order
+    return [
+        (core * (np.exp(log_common) / norm)).astype(dtype) for core, norm in zip(cores, norms, strict=True)
+    ]

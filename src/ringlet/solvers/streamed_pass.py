@@ -1,0 +1,223 @@
+"""One pass over the slices of mode k: everything row i of an update needs comes from slice i of the data.
+
+So nothing of the size (slices x columns) has to exist: blocks of slices are read, turned into residuals, weighted, and folded
+back into rows of the gradient while they are in the cache.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.chain import Core
+from ringlet.ring.transfer import Run
+from ringlet.robust import Loss
+from ringlet.sources import Block, Source
+from ringlet.solvers.operators import Operator, Workspace, build_operator, entry_order
+from ringlet.solvers.plan import CorePlan
+
+__all__ = ["StreamedPass", "unfold", "refold"]
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
+
+def unfold(core: Core) -> Floats:
+    """A_k: the slices of a core as rows, shape (I_k, r_k r_{k+1})."""
+    a, slices, b = core.shape
+    return np.ascontiguousarray(core.transpose(1, 0, 2)).reshape(slices, a * b)
+
+
+def refold(rows: Floats, a: int, b: int) -> Core:
+    """The core whose slices are these rows, shape (a, I_k, b)."""
+    return np.ascontiguousarray(rows.reshape(len(rows), a, b).transpose(1, 0, 2))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Work for one thread: some slices of mode k, all columns or those of one tile."""
+
+    slices: slice
+    tile: slice | None
+
+
+class StreamedPass:
+    """The sampled data and cores of one core update, ready to be streamed.
+
+    Parameters
+    ----------
+    source : Source
+    index : tuple
+        Indices used of every mode, all of mode k.
+    cores : sequence of arrays
+        The cores, at those indices.
+    plan : CorePlan
+    scale : float
+        The data are divided by it as they are read.
+    row_weights : array of length J, optional
+        Factor of every column (leverage sampling).
+    keep_weights : bool
+        Keep the robust weights from the gradient pass for the line search; otherwise they are computed again.
+    workspace : Workspace
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        index: Sequence[NDArray[np.intp]],
+        cores: Sequence[Core],
+        plan: CorePlan,
+        *,
+        scale: float,
+        row_weights: Floats | None,
+        keep_weights: bool,
+        workspace: Workspace,
+    ) -> None:
+        self._source = source
+        self._index = index
+        self._cores = cores
+        self._plan = plan
+        self._rows = unfold(cores[plan.mode])
+        self._inverse_scale = self._rows.dtype.type(1.0 / scale)
+        self._row_weights = row_weights
+        self._workspace = workspace
+        self._operator = build_operator(plan, cores, workspace) if plan.tile_mode is None else None
+        self._kept: dict[tuple[int, int], Floats | None] | None = {} if keep_weights else None
+
+    @property
+    def rows(self) -> Floats:
+        """A_k before the update."""
+        return self._rows
+
+    def gradient(self, loss: Loss, width: float, run: Run) -> Floats:
+        """Rows of ``d = (W o P o (X - A S^T)) S``."""
+        out = np.zeros_like(self._rows)
+
+        def partial(piece: Piece) -> tuple[slice, Floats]:
+            operator = self._operator_for(piece)
+            rows = np.empty((piece.slices.stop - piece.slices.start, out.shape[1]), out.dtype)
+            for block in self._blocks(piece):
+                residuals, weights = self._weighted(operator, block, piece.tile, loss, width)
+                if self._kept is not None:
+                    self._kept[self._key(block, piece)] = None if weights is None else weights.copy()
+                if weights is not None:
+                    residuals *= weights
+                here = slice(block.start - piece.slices.start, block.stop - piece.slices.start)
+                rows[here] = operator.adjoint(residuals)
+            return piece.slices, rows
+
+        for slices, rows in run(partial, self._pieces()):
+            out[slices] += rows
+        return out
+
+    def curvature(self, direction: Floats, loss: Loss, width: float, run: Run) -> float:
+        """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
+
+        def partial(piece: Piece) -> float:
+            operator = self._operator_for(piece)
+            total = 0.0
+            for block in self._blocks(piece):
+                if self._kept is not None:
+                    weights = self._kept.pop(self._key(block, piece))
+                else:
+                    _, weights = self._weighted(operator, block, piece.tile, loss, width)
+                step = operator.forward(direction[block], "step")
+                if weights is None:
+                    total += float(np.vdot(step, step))
+                else:
+                    np.multiply(step, step, out=step)
+                    total += float(np.vdot(weights, step))
+            return total
+
+        return float(sum(run(partial, self._pieces())))
+
+    def residuals(self) -> Floats:
+        """Residuals of all observed entries, as one vector: only for passes over few entries."""
+        found = []
+        for piece in self._pieces():
+            operator = self._operator_for(piece)
+            for block in self._blocks(piece):
+                residuals, observed = self._residuals(operator, block, piece.tile)
+                found.append(residuals.ravel().copy() if observed is None else residuals[observed])
+        return np.concatenate(found)
+
+    def _weighted(
+        self, operator: Operator, block: slice, tile: slice | None, loss: Loss, width: float
+    ) -> tuple[Floats, Floats | None]:
+        """Residuals, and their weights W o P (None: all one). What is missing has residual and weight zero."""
+        residuals, observed = self._residuals(operator, block, tile)
+        if loss.name == "l2" or np.isinf(width):
+            weights = None
+        else:
+            out = self._workspace.array("weights", residuals.shape, residuals.dtype)
+            weights = loss.weight(residuals, width, out)
+        if observed is not None:
+            if weights is None:
+                weights = observed.astype(residuals.dtype)
+            else:
+                weights *= observed
+        if self._row_weights is not None:
+            columns = self._row_weights if tile is None else self._row_weights[tile]
+            if weights is None:
+                weights = np.broadcast_to(columns, residuals.shape)
+            else:
+                weights *= columns
+        return residuals, weights
+
+    def _residuals(
+        self, operator: Operator, block: slice, tile: slice | None
+    ) -> tuple[Floats, NDArray[np.bool_] | None]:
+        """``E = X - A S^T`` for a block of slices, shape (B, J); zero where nothing is observed."""
+        values, observed = self._source.read(self._selection(block, tile))
+        model = operator.forward(self._rows[block], "model")
+        order = entry_order(self._plan)
+        turned = values.transpose(order)
+        residuals = self._workspace.array("residuals", turned.shape, model.dtype)
+        np.multiply(turned, self._inverse_scale, out=residuals, casting="unsafe")
+        residuals = residuals.reshape(model.shape)
+        if observed is not None:
+            observed = observed.transpose(order).reshape(model.shape)
+            if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
+                np.copyto(residuals, 0.0, where=~observed)
+        np.subtract(residuals, model, out=residuals)
+        return residuals, observed
+
+    def _selection(self, block: slice, tile: slice | None) -> Block:
+        chosen: list[slice | NDArray[np.intp]] = []
+        for mode, (indices, length) in enumerate(zip(self._index, self._source.shape, strict=True)):
+            if mode == self._plan.mode:
+                within = block
+            elif mode == self._plan.tile_mode and tile is not None:
+                within = tile
+            else:
+                within = slice(0, len(indices))
+            chosen.append(within if len(indices) == length else indices[within])
+        return tuple(chosen)
+
+    def _operator_for(self, piece: Piece) -> Operator:
+        if self._operator is not None:
+            return self._operator
+        cores = list(self._cores)
+        mode = self._plan.tile_mode
+        if mode is not None and piece.tile is not None:
+            cores[mode] = cores[mode][:, piece.tile, :]
+        return build_operator(self._plan, cores, self._workspace)
+
+    def _pieces(self) -> Iterable[Piece]:
+        plan = self._plan
+        if plan.tile_mode is None:
+            return [Piece(block, None) for block in _spans(plan.slices, plan.block)]
+        return [Piece(slice(0, plan.slices), tile) for tile in _spans(plan.sizes[plan.tile_mode], plan.tile)]
+
+    def _blocks(self, piece: Piece) -> Iterator[slice]:
+        for block in _spans(piece.slices.stop - piece.slices.start, self._plan.block):
+            yield slice(piece.slices.start + block.start, piece.slices.start + block.stop)
+
+    @staticmethod
+    def _key(block: slice, piece: Piece) -> tuple[int, int]:
+        return block.start, 0 if piece.tile is None else piece.tile.start
+
+
+def _spans(total: int, step: int) -> list[slice]:
+    return [slice(start, min(start + step, total)) for start in range(0, total, step)]

@@ -1,0 +1,72 @@
+"""One look at all entries before a fit: are they usable, and which slices hold nothing at all?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringlet.errors import ArgumentError
+from ringlet.sources.base import Source
+
+__all__ = ["Survey", "survey"]
+
+_SLAB_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over a source found.
+
+    Attributes
+    ----------
+    observed : int
+        Number of observed entries.
+    minimum, maximum : float
+        Of the observed entries.
+    empty : tuple of int arrays
+        For every mode, the indices of slices without any observed entry.
+    """
+
+    observed: int
+    minimum: float
+    maximum: float
+    empty: tuple[tuple[int, ...], ...]
+
+
+def survey(source: Source) -> Survey:
+    """Read a source once, a slab at a time; refuse data without observed entries or with infinite ones."""
+    shape = source.shape
+    seen = [np.zeros(length, dtype=bool) for length in shape]
+    observed_count, minimum, maximum = 0, np.inf, -np.inf
+    step = max(1, _SLAB_ENTRIES * shape[0] // int(np.prod(shape, dtype=np.int64)))
+    for start in range(0, shape[0], step):
+        block = (slice(start, start + step), *(slice(None) for _ in shape[1:]))
+        values, observed = source.read(block)
+        if observed is None:
+            low, high, count = values.min(), values.max(), values.size
+            for flags in seen[1:]:
+                flags[:] = True
+            seen[0][block[0]] = True
+        else:
+            count = int(np.count_nonzero(observed))
+            if not count:
+                continue
+            kept = values[observed]
+            low, high = kept.min(), kept.max()
+            anywhere = observed.any(axis=0)  # one reduction serves all modes but the first
+            for mode in range(1, len(shape)):
+                others = tuple(axis for axis in range(anywhere.ndim) if axis != mode - 1)
+                seen[mode] |= anywhere.any(axis=others)
+            seen[0][block[0]] = observed.any(axis=tuple(range(1, len(shape))))
+        if not (np.isfinite(low) and np.isfinite(high)):
+            infinite = np.isinf(values) if observed is None else np.isinf(values) & observed
+            first = np.argwhere(infinite)[0] + [start, *(0 for _ in shape[1:])]
+            raise ArgumentError(
+                f"data is infinite at index {tuple(int(i) for i in first)}; "
+                "mark such entries as missing (NaN, or False in the mask)"
+            )
+        observed_count += count
+        minimum, maximum = min(minimum, float(low)), max(maximum, float(high))
+    if not observed_count:
+        raise ArgumentError("no entry of the data is observed: everything is NaN or masked (mask: True = observed)")
+    empty = tuple(tuple(int(i) for i in np.flatnonzero(~flags)) for flags in seen)
+    return Survey(observed_count, minimum, maximum, empty)
