@@ -1,25 +1,28 @@
-"""The two verbs: `decompose` data into a tensor ring, `complete` data into a dense estimate."""
+"""The verbs: `decompose` data into a tensor ring, `complete` data into a dense estimate, `plan` what that will cost."""
 
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.execution import Threads
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import normalise_rank
+from ringlet.solvers.budget import parse_bytes
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import Callback, drive
+from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
-from ringlet.solvers.robust_run import RobustRun
+from ringlet.solvers.robust_run import working_dtype
 from ringlet.sources import as_source, survey
 
-__all__ = ["complete", "decompose"]
+__all__ = ["complete", "decompose", "plan"]
 
 _SMALL = 1 << 22  # up to so many entries AWRTRD, which looks at all of them, costs no more than a sketch
 
@@ -75,7 +78,7 @@ def decompose(
     """
     source = as_source(data, mask)
     if solver is None:
-        solver = AWRTRD() if prod(source.shape) <= _SMALL else SAWRTRD()
+        solver = _default_solver(source.shape)
     if not isinstance(solver, RobustRing):
         raise ArgumentTypeError(f"solver={solver!r} is not a solver; give e.g. ringlet.SAWRTRD(samples=30_000)")
     bonds = normalise_rank(rank, len(source.shape))
@@ -100,6 +103,50 @@ def decompose(
             progress=progress,
         )
         return Fit(run.ring(), status, history, run.sigma, source, solver.loss)
+
+
+def plan(
+    shape: Sequence[int],
+    rank: int | Sequence[int],
+    *,
+    solver: RobustRing | None = None,
+    dtype: DTypeLike = np.uint8,
+) -> FitPlan:
+    """Tell what a fit would do and need, without data and without doing it.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the data.
+    rank : int or sequence of int
+    solver : AWRTRD or SAWRTRD, optional
+        As in `decompose`.
+    dtype : dtype
+        Of the data.
+
+    Returns
+    -------
+    FitPlan
+        Print it for a table.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> print(ringlet.plan((1080, 1920, 3, 50), (80, 80, 3, 20)))  # doctest: +ELLIPSIS
+    mode   indices used    products                       Gflop  read     memory
+    0      1080x200x3x50   ...
+    """
+    sizes = tuple(shape)
+    chosen = _default_solver(sizes) if solver is None else solver
+    return plan_fit(
+        sizes,
+        normalise_rank(rank, len(sizes)),
+        samples=chosen.samples if isinstance(chosen, SAWRTRD) else None,
+        data_itemsize=np.dtype(dtype).itemsize,
+        itemsize=working_dtype(np.dtype(dtype), chosen.dtype).itemsize,
+        threads=Threads(chosen.threads).count,
+        memory=None if chosen.memory is None else parse_bytes(chosen.memory),
+    )
 
 
 def complete(
@@ -143,3 +190,7 @@ def complete(
         data, rank, solver=solver, mask=mask, seed=seed, init=init, callback=callback, progress=progress
     )
     return Estimate(fit.ring, fit.status, fit.history)
+
+
+def _default_solver(shape: tuple[int, ...]) -> RobustRing:
+    return AWRTRD() if prod(shape) <= _SMALL else SAWRTRD()

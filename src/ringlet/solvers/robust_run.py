@@ -6,7 +6,7 @@ from math import inf, isfinite, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
@@ -14,8 +14,10 @@ from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
 from ringlet.robust import DEFAULT_FACTORS, LOSSES, kernel_width
 from ringlet.sampling import Purpose, draw_rows, draw_subtensor, leverage_distribution, sample_sizes, stream, subset
+from ringlet.solvers.budget import parse_bytes
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import SweepReport, relative_change
+from ringlet.solvers.fit_plan import plan_fit
 from ringlet.solvers.operators import Workspace
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
@@ -27,13 +29,12 @@ from ringlet.sources import ArraySource, Source
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = ["RobustRun"]
+__all__ = ["RobustRun", "working_dtype"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _PILOT_ENTRIES = 1 << 17  # entries that the kernel width is measured on, before each core's update
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
-_KEPT_WEIGHTS_BYTES = 1 << 29  # robust weights up to this size are kept for the line search, not computed again
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,16 @@ class RobustRun:
         source = problem.source
         if sampling != "subtensor" and not isinstance(source, ArraySource):
             raise ArgumentError(f"sampling={sampling!r} needs data in memory; use sampling='subtensor'")
-        self._dtype = np.dtype(solver.dtype or ("f8" if source.dtype == np.float64 else "f4"))
+        self._dtype = working_dtype(source.dtype, solver.dtype)
+        self._plan = plan_fit(
+            source.shape,
+            problem.rank,
+            samples=samples,
+            data_itemsize=source.dtype.itemsize,
+            itemsize=self._dtype.itemsize,
+            threads=threads.count,
+            memory=None if solver.memory is None else parse_bytes(solver.memory),
+        )
         scale = measure(source, problem.survey, problem.seed)
         self._size = scale.size
         if problem.init is None:
@@ -133,7 +143,7 @@ class RobustRun:
 
     def _step(self, sketch: Sketch, trust: Trust, mode: int) -> Core | None:
         """One scaled steepest descent step on core k with exact line search; None if there is nowhere to go."""
-        streamed = self._stream(sketch)
+        streamed = self._stream(sketch, keep_weights=self._plan.cores[mode].keeps_weights)
         gradient = streamed.gradient(self._loss, trust.width, self._run)  # d = (W o P o (X - A S^T)) S
         direction, penalty = gradient, 0.0
         if self._solver.scaling != "none":
@@ -192,11 +202,11 @@ class RobustRun:
         chosen = [subset(length, size, rng) for length, size in zip(sketch.sizes, sizes, strict=True)]
         index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
-        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
+        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores), keep_weights=False).residuals()
         if not pilot.size:
             return None
         width = self._width(pilot, sweep)
-        if width == inf or self._loss.name == "l2":
+        if width == inf:
             return Trust(width, float(np.mean(0.5 * pilot.astype(np.float64) ** 2)), 1.0)
         weights = self._loss.weight(pilot, width, np.empty_like(pilot))
         return Trust(width, float(np.mean(self._loss.value(pilot, width))), float(np.mean(weights)))
@@ -204,6 +214,8 @@ class RobustRun:
     def _width(self, pilot: Floats, sweep: int) -> float:
         """The kernel width sigma, in units of the data's size; infinite in the first sweep of an adaptive rule."""
         solver = self._solver
+        if solver.loss == "l2":
+            return inf
         if not isinstance(solver.sigma, str):
             return float(solver.sigma) / self._size
         if sweep == 1 and self._problem.init is None:
@@ -211,7 +223,7 @@ class RobustRun:
         factor = solver.sigma_factor or DEFAULT_FACTORS[solver.sigma]
         return kernel_width(pilot, solver.sigma, factor, solver.sigma_min)
 
-    def _stream(self, sketch: Sketch) -> StreamedPass:
+    def _stream(self, sketch: Sketch, *, keep_weights: bool) -> StreamedPass:
         rank = [core.shape[0] for core in sketch.cores]
         return StreamedPass(
             sketch.source,
@@ -220,7 +232,7 @@ class RobustRun:
             plan_core(sketch.sizes, rank, sketch.mode),
             scale=self._size,
             row_weights=sketch.row_weights,
-            keep_weights=prod(sketch.sizes) * self._dtype.itemsize <= _KEPT_WEIGHTS_BYTES,
+            keep_weights=keep_weights,
             workspace=self._workspace,
         )
 
@@ -243,6 +255,13 @@ class RobustRun:
     @property
     def _observed_share(self) -> float:
         return self._problem.survey.observed / prod(self._problem.source.shape)
+
+
+def working_dtype(data: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
+    """The dtype of the cores: as asked, else float64 for float64 data and float32 for all other."""
+    if asked is not None:
+        return np.dtype(asked)
+    return np.dtype("f8" if data == np.float64 else "f4")
 
 
 def _fill_empty(core: Core, empty: Sequence[int]) -> Core:

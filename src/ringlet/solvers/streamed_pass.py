@@ -147,7 +147,7 @@ class StreamedPass:
     ) -> tuple[Floats, Floats | None]:
         """Residuals, and their weights W o P (None: all one). What is missing has residual and weight zero."""
         residuals, observed = self._residuals(operator, block, tile)
-        if loss.name == "l2" or np.isinf(width):
+        if np.isinf(width):
             weights = None
         else:
             out = self._workspace.array("weights", residuals.shape, residuals.dtype)
