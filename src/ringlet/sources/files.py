@@ -335,8 +335,7 @@ def _mask_key(shapes: Mapping[str, tuple[int, ...]]) -> str | None:
 def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if picture.ndim == 2 or picture.shape == shape[:3]:
         return picture.astype(bool)
-    known: NDArray[np.bool_] = picture[..., :3].any(axis=2)
-    return known
+    return np.asarray(picture[..., :3].any(axis=2))
 
 
 def _truth(values: NDArray[Any]) -> NDArray[np.bool_]:

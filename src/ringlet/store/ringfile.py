@@ -7,7 +7,6 @@ file exactly, so nothing larger than the file is ever allocated.
 
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, FormatError, MissingFileError, RingletError
-from ringlet.ring import TensorRing
+from ringlet.ring.tensor_ring import TensorRing
 from ringlet.store.atomic import atomic_output, check_outputs
 
 __all__ = ["load_ring", "save_ring"]
@@ -111,18 +110,24 @@ def _load(path: Path) -> TensorRing:
     described = _description(_header(path))
     try:
         with safe_open(path, framework="numpy") as file:
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            dtypes = {part.get_dtype() for part in slices.values()}
-            _check_tensors(described, shapes, dtypes)
-            cores = [file.get_tensor(f"core.{k}") for k in range(len(shapes))]
+            names = list(file.keys())
+            _check_cores(described, {name: file.get_slice(name) for name in names})
+            cores = [_frozen(file.get_tensor(f"core.{k}")) for k in range(len(names))]
     except SafetensorError as error:
         raise FormatError(f"not a sound safetensors file: {error}") from error
-    _check_finite(cores)
     try:
         return TensorRing(cores, names=described["names"], units=described["units"])
     except RingletError as error:
         raise FormatError(f"not a ring: {error}") from error
+
+
+def _frozen(core: NDArray[Any]) -> NDArray[Any]:
+    """Make an array, and what it is a view of, read-only: the ring then takes it without a copy."""
+    owner: Any = core
+    while isinstance(owner, np.ndarray):
+        owner.setflags(write=False)
+        owner = owner.base
+    return core
 
 
 # The header: 8 bytes of length, then that much JSON.
@@ -185,12 +190,9 @@ def _description(header: dict[str, Any]) -> dict[str, Any]:
     described = _object(text, "metadata")
     _check_version(described.get("version"))
     if set(described) != _FIELDS:
-        odd = ", ".join(sorted(set(described) ^ _FIELDS))
-        raise FormatError(f"the metadata lacks or adds: {odd}")
-    for field in ("shape", "rank"):
-        described[field] = _sizes(described[field], field)
-    for field in ("names", "units"):
-        described[field] = _labels(described[field], field)
+        raise FormatError(f"the metadata lacks or adds {sorted(set(described) ^ _FIELDS)}")
+    _check_sizes(described["shape"], described["rank"])
+    _check_labels(described["names"], described["units"])
     return described
 
 
@@ -203,55 +205,45 @@ def _check_version(version: object) -> None:
         )
 
 
-def _sizes(value: object, field: str) -> tuple[int, ...]:
-    if not isinstance(value, list) or not all(type(size) is int and size > 0 for size in value):
-        raise FormatError(f"the metadata's {field} is not a list of positive integers")
-    return tuple(value)
+def _check_sizes(shape: Any, rank: Any) -> None:
+    for name, sizes in {"shape": shape, "rank": rank}.items():
+        if not isinstance(sizes, list) or not all(type(size) is int and size > 0 for size in sizes):
+            raise FormatError(f"the metadata's {name} is not a list of positive integers")
+    if len(shape) != len(rank):
+        raise FormatError(f"the metadata has shape {shape} but rank {rank}")
 
 
-def _labels(value: object, field: str) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
-        raise FormatError(f"the metadata's {field} is neither null nor a list of texts")
-    return tuple(value)
+def _check_labels(names: object, units: object) -> None:
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise FormatError("the metadata's names are neither null nor a list of texts")
+    if units is not None and not isinstance(units, str):
+        raise FormatError("the metadata's units are neither null nor a text")
 
 
 # What the tensors must be to match it.
 
 
-def _check_tensors(described: dict[str, Any], shapes: dict[str, tuple[int, ...]], dtypes: set[str]) -> None:
-    order = len(described["shape"])
-    if set(shapes) != {f"core.{k}" for k in range(order)}:
+def _check_cores(described: dict[str, Any], tensors: dict[str, Any]) -> None:
+    shape, rank = described["shape"], described["rank"]
+    if set(tensors) != {f"core.{k}" for k in range(len(shape))}:
         raise FormatError(
-            f"the metadata tells of {order} cores, the tensors are named {', '.join(sorted(shapes))}"
+            f"the metadata tells of {len(shape)} cores, the tensors are: {', '.join(sorted(tensors))}"
         )
-    cores = [shapes[f"core.{k}"] for k in range(order)]
-    if any(len(shape) != 3 for shape in cores):
-        raise FormatError("a core does not have three axes")
-    if any(left[2] != right[0] for left, right in zip(cores, cores[1:] + cores[:1], strict=True)):
-        raise FormatError(f"the cores do not close to a ring: their shapes are {cores}")
-    if tuple(shape[1] for shape in cores) != described["shape"]:
-        raise FormatError(f"the metadata says shape {described['shape']}, the cores have shapes {cores}")
-    if tuple(shape[0] for shape in cores) != described["rank"]:
-        raise FormatError(f"the metadata says rank {described['rank']}, the cores have shapes {cores}")
-    _check_dtypes(described["dtype"], dtypes)
-
-
-def _check_dtypes(described: object, dtypes: set[str]) -> None:
-    if not dtypes <= set(_DTYPES):
-        raise FormatError(f"cores of dtype {', '.join(sorted(dtypes))}; a ring holds float32 or float64")
-    if [described] != [_DTYPES[dtype] for dtype in dtypes]:
-        raise FormatError(f"the metadata says dtype {described}, the cores have {', '.join(sorted(dtypes))}")
-
-
-def _check_finite(cores: list[NDArray[np.floating]]) -> None:
-    for k, core in enumerate(cores):
-        # One number tells: infinities and NaNs do not vanish in a minimum and maximum. No array is allocated.
-        if not (np.isfinite(core.min()) and np.isfinite(core.max())):
-            raise FormatError(f"core {k} holds NaN or infinity")
+    for k, expected in enumerate(zip(rank, shape, rank[1:] + rank[:1], strict=True)):
+        core = tensors[f"core.{k}"]
+        if tuple(core.get_shape()) != expected:
+            raise FormatError(
+                f"core {k} has shape {core.get_shape()}; shape and rank in the metadata ask for {expected}"
+            )
+        if core.get_dtype() not in _DTYPES:
+            raise FormatError(f"core {k} has dtype {core.get_dtype()}; a ring holds F32 or F64")
+        if _DTYPES[core.get_dtype()] != described["dtype"]:
+            raise FormatError(
+                f"core {k} has dtype {core.get_dtype()}, the metadata says {described['dtype']!r}"
+            )
 
 
 def _shortened(text: object) -> str:
     """Keep a hostile file from filling the screen."""
-    return re.sub(r"(?s)^(.{400}).+", r"\1 ...", str(text))
+    whole = str(text)
+    return whole if len(whole) < 400 else f"{whole[:400]} ..."
