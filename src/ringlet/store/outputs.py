@@ -4,6 +4,7 @@ import os
 import zipfile
 from collections.abc import Iterable
 from fractions import Fraction
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ _DEFAULT_RATE = 25
 _ARRAYS: dict[str, Kind] = {".npy": "npy", ".npz": "npz", ".mat": "mat"}
 _VIDEOS = (".mp4", ".mov", ".mkv", ".avi")  # The containers that hold H.264; webm does not.
 _COLOURS = {".png": (3, 4), ".webp": (3, 4), ".jpg": (3,), ".jpeg": (3,), ".bmp": (3,)}
+_IMAGE_FORMATS = {".png": "PNG", ".webp": "WEBP", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 _LONGEST_SIDE = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 _LARGEST_MAT = (1 << 32) - 1
 
@@ -266,8 +268,11 @@ def _write_image(path: Path, array: NDArray[Any]) -> None:
     sixteen_bits = array.dtype == np.uint16 and array.ndim == 2 and path.suffix.lower() == ".png"
     pixels = array if sixteen_bits else _eight_bits(array)
     picture = import_pillow().fromarray(np.ascontiguousarray(pixels))
-    # Each format takes the options it knows: no colour loss in JPEG, no loss at all in WebP.
-    picture.save(path, quality=95, subsampling=0, lossless=True)
+    # Through memory: Pillow writes some formats to the file by itself and does not notice a full disk.
+    encoded = BytesIO()
+    # Each format takes the options it knows: full colour resolution in JPEG, no loss at all in WebP.
+    picture.save(encoded, _IMAGE_FORMATS[path.suffix.lower()], quality=95, subsampling=0, lossless=True)
+    path.write_bytes(encoded.getbuffer())
 
 
 def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:

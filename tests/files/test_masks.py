@@ -1,0 +1,87 @@
+"""Masks say which entries are known, whatever file they come in."""
+
+import numpy as np
+import pytest
+import scipy.io
+from PIL import Image
+
+from ringlet.errors import ArgumentError, FormatError, MissingFileError
+from ringlet.sources.files import load_mask
+from ringlet.store.outputs import write_array
+
+KNOWN = np.arange(12).reshape(3, 4) % 3 > 0
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+@pytest.mark.parametrize("suffix", ["npy", "npz", "mat"])
+def test_truth_values_and_zeros_and_ones_mean_the_same(tmp_path, suffix, dtype):
+    write_array(tmp_path / f"m.{suffix}", KNOWN.astype(dtype))
+    mask = load_mask(tmp_path / f"m.{suffix}", (3, 4))
+    assert mask.dtype == bool
+    np.testing.assert_array_equal(mask, KNOWN)
+
+
+def test_anything_but_black_is_known_in_a_picture(tmp_path):
+    Image.fromarray(np.uint8(KNOWN * 3)).save(tmp_path / "m.png")
+    np.testing.assert_array_equal(load_mask(tmp_path / "m.png", (3, 4)), KNOWN)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 3), (3, 4, 3, 7), (3, 4, 5)])
+def test_a_flat_mask_holds_for_all_colours_and_frames(tmp_path, shape):
+    np.save(tmp_path / "m.npy", KNOWN)
+    Image.fromarray(KNOWN).save(tmp_path / "m.png")
+    for name in ("m.npy", "m.png"):
+        mask = load_mask(tmp_path / name, shape)
+        assert mask.shape == shape
+        assert (mask == KNOWN.reshape(3, 4, *[1] * (len(shape) - 2))).all()
+
+
+def test_a_picture_saved_in_colour_serves_as_a_flat_mask(tmp_path):
+    Image.fromarray(KNOWN).convert("RGB").save(tmp_path / "m.png")
+    np.testing.assert_array_equal(load_mask(tmp_path / "m.png", (3, 4)), KNOWN)
+
+
+def test_a_colour_picture_masks_each_colour_of_colour_data(tmp_path):
+    pixels = np.zeros((3, 4, 3), np.uint8)
+    pixels[..., 1] = 255
+    Image.fromarray(pixels).save(tmp_path / "m.png")
+    np.testing.assert_array_equal(load_mask(tmp_path / "m.png", (3, 4, 3)), pixels > 0)
+    assert load_mask(tmp_path / "m.png", (3, 4, 5)).all()
+
+
+def test_the_array_named_observed_is_the_mask(tmp_path):
+    np.savez(tmp_path / "m.npz", tensor=np.zeros((3, 4)), observed=KNOWN)
+    scipy.io.savemat(tmp_path / "m.mat", {"tensor": np.zeros((3, 4)), "mask": KNOWN})
+    for name in ("m.npz", "m.mat"):
+        np.testing.assert_array_equal(load_mask(tmp_path / name, (3, 4)), KNOWN)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5), (3,), (2, 3, 4), (3, 1, 4)])
+def test_a_mask_of_another_shape_is_refused_with_both_shapes(tmp_path, shape):
+    np.save(tmp_path / "m.npy", KNOWN)
+    with pytest.raises(ArgumentError, match=r"mask has shape \(3, 4\), the tensor"):
+        load_mask(tmp_path / "m.npy", shape)
+
+
+def test_a_mask_of_one_mode_is_not_spread(tmp_path):
+    np.save(tmp_path / "m.npy", np.ones(3))
+    with pytest.raises(ArgumentError, match="two or more"):
+        load_mask(tmp_path / "m.npy", (3, 4))
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5, np.nan])
+def test_other_numbers_are_no_mask(tmp_path, value):
+    np.save(tmp_path / "m.npy", np.array([[0, 1, value]]))
+    with pytest.raises(FormatError, match=r"m\.npy: a mask holds truth values"):
+        load_mask(tmp_path / "m.npy", (1, 3))
+
+
+def test_a_video_is_no_mask(tmp_path):
+    write_array(tmp_path / "m.mp4", np.zeros((16, 16, 3, 2)))
+    with pytest.raises(FormatError, match="video cannot be a mask"):
+        load_mask(tmp_path / "m.mp4", (16, 16, 3, 2))
+
+
+def test_a_missing_mask_is_a_file_not_found_error(tmp_path):
+    with pytest.raises(MissingFileError):
+        load_mask(tmp_path / "m.npy", (3, 4))
