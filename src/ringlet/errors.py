@@ -6,6 +6,7 @@ __all__ = [
     "BudgetError",
     "DataWarning",
     "FormatError",
+    "IndexingError",
     "MissingDependencyError",
     "MissingFileError",
     "OutputError",
@@ -24,6 +25,10 @@ class ArgumentError(RingletError, ValueError):
 
 class ArgumentTypeError(RingletError, TypeError):
     """An argument has a type or dtype that is not supported."""
+
+
+class IndexingError(RingletError, IndexError):
+    """An index does not fit the tensor; the message names the mode, the index and the size."""
 
 
 class FormatError(RingletError, ValueError):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core
 
-__all__ = ["GramChain", "transfer_matrix"]
+__all__ = ["GramChain", "chain_product", "environment", "transfer_matrix"]
 
 Array64: TypeAlias = NDArray[np.float64]
 Run: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
@@ -82,8 +82,8 @@ class GramChain:
         ranks = [core.shape[0] for core in self._cores]
         self._origin = int(np.argmin(ranks))  # the bond at which the ring is opened
         self._pairs = list(combinations_with_replacement(range(ranks[self._origin]), 2))
-        # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}, one matrix a
-        # pair.
+        # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}; each with
+        # one matrix a pair.
         self._prefix: list[Array64 | None] = [None] * order
         self._suffix: list[Array64 | None] = [None] * order
         self._transfer: list[Array64 | None] = [None] * order
@@ -192,6 +192,83 @@ class GramChain:
         return np.ascontiguousarray(transfer[rows]).reshape(len(rows), size, size)
 
 
+def chain_product(cores: Sequence[Core], others: Sequence[Core]) -> Array64:
+    """Product of the mixed transfer matrices along two open chains over the same modes.
+
+    Parameters
+    ----------
+    cores : sequence of arrays
+        Core j has shape ``(r_j, I_j, r_{j+1})``.
+    others : sequence of arrays
+        Core j has shape ``(s_j, I_j, s_{j+1})``.
+
+    Returns
+    -------
+    array of float64, shape ``(r_first * s_first, r_last * s_last)``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> chain = [np.ones((1, 4, 2)), np.ones((2, 5, 1))]
+    >>> chain_product(chain, chain)
+    array([[80.]])
+    """
+    bonds = [core.shape[0] * other.shape[0] for core, other in zip(cores, others, strict=True)]
+    bonds.append(cores[-1].shape[2] * others[-1].shape[2])
+    narrowest = int(np.argmin(bonds))  # from there both ways, so that partial products have fewest rows
+    ahead = list(zip(cores[narrowest:], others[narrowest:], strict=True))
+    behind = [
+        (core.swapaxes(0, 2), other.swapaxes(0, 2))
+        for core, other in zip(cores[:narrowest][::-1], others[:narrowest][::-1], strict=True)
+    ]
+    if not behind:
+        return _fold(ahead)
+    if not ahead:
+        return _fold(behind).T
+    return _fold(behind).T @ _fold(ahead)
+
+
+def environment(cores: Sequence[Core]) -> Array64:
+    """Gram matrix of the last bond of an open chain, its first bond and all modes summed over.
+
+    Parameters
+    ----------
+    cores : sequence of arrays
+        Core j has shape ``(r_j, I_j, r_{j+1})``.
+
+    Returns
+    -------
+    array of float64, shape ``(r_last, r_last)``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> environment([np.ones((1, 4, 2)), np.ones((2, 5, 1))])
+    array([[80.]])
+    """
+    gram = np.eye(cores[0].shape[0])
+    for core in cores:
+        gram = _sandwich(gram, core)
+    return gram
+
+
+def _fold(pairs: Sequence[tuple[Core, Core]]) -> Array64:
+    """Mixed transfer matrices multiplied from left to right, each formed or not, whichever is cheaper."""
+    products = transfer_matrix(*pairs[0])
+    rows = len(products)
+    for core, other in pairs[1:]:
+        a, slices, b = core.shape
+        a2, _, b2 = other.shape
+        formed_cost = a * a2 * b * b2 * (slices + rows)
+        unformed_cost = a2 * b * (a + b2) * slices * rows
+        if formed_cost <= unformed_cost:
+            products = products @ transfer_matrix(core, other)
+        else:
+            matrices = products.reshape(rows, a, a2)
+            products = np.stack([_mixed_sandwich(matrix, core, other).ravel() for matrix in matrices])
+    return products
+
+
 def _sandwich(product: Array64, core: Core) -> Array64:
     """``sum_i Z(i)^T product Z(i)`` without a transfer matrix, a slab of slices at a time."""
     a, slices, b = core.shape
@@ -201,6 +278,19 @@ def _sandwich(product: Array64, core: Core) -> Array64:
         slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
         middle = product @ slab.reshape(a, -1)
         out += slab.reshape(-1, b).T @ middle.reshape(-1, b)
+    return out
+
+
+def _mixed_sandwich(product: Array64, core: Core, other: Core) -> Array64:
+    """``sum_i Z(i)^T product Z'(i)`` for the slices of two cores."""
+    (a, slices, b), (a2, _, b2) = core.shape, other.shape
+    out = np.zeros((b, b2))
+    step = max(1, _SLAB_ENTRIES // (max(a, a2) * max(b, b2)))
+    for start in range(0, slices, step):
+        left = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
+        right = np.ascontiguousarray(other[:, start : start + step, :], dtype=np.float64)
+        middle = product.T @ left.reshape(a, -1)
+        out += middle.reshape(-1, b).T @ right.reshape(-1, b2)
     return out
 
 

@@ -1,0 +1,91 @@
+"""A single bond of a ring: its Gram matrix, and its two sides."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ringlet.ring.chain import Core
+from ringlet.ring.transfer import Array64, chain_product, environment
+
+__all__ = ["bond_gram", "canonical_bond", "regroup", "whitening"]
+
+_NEGLIGIBLE = 1e-8  # singular values below this part of the largest are rounding noise of Gram matrices
+
+
+def bond_gram(loop: Sequence[Core]) -> Array64:
+    """Gram matrix of the bond at which a ring was opened.
+
+    Parameters
+    ----------
+    loop : sequence of arrays
+        The cores of a ring, from the one after the bond to the one before it.
+
+    Returns
+    -------
+    array of shape (r, r, r, r)
+        With a matrix M in the bond, the squared norm of the tensor is ``sum B[a,b,a',b'] M[a,b] M[a',b']``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> bond_gram([np.ones((1, 4, 2)), np.ones((2, 5, 1))]).item()
+    80.0
+    """
+    return regroup(chain_product(loop, loop), loop, loop)
+
+
+def regroup(product: Array64, cores: Sequence[Core], others: Sequence[Core]) -> Array64:
+    """Order the axes ``[(b, b'), (a, a')]`` of a product of transfer matrices as in a Gram matrix.
+
+    Returns
+    -------
+    array with axes ``[a, b, a', b']``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> chain = [np.ones((2, 4, 3))]
+    >>> regroup(chain_product(chain, chain), chain, chain).shape
+    (3, 2, 3, 2)
+    """
+    b, b2, a, a2 = cores[0].shape[0], others[0].shape[0], cores[-1].shape[2], others[-1].shape[2]
+    return product.reshape(b, b2, a, a2).transpose(2, 0, 3, 1)
+
+
+def whitening(gram: Array64) -> tuple[Array64, Array64]:
+    """Columns W that whiten a Gram matrix, and V with ``gram = V V^T``; empty directions are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> whiten, root = whitening(np.diag([4.0, 0.0]))
+    >>> abs(whiten.ravel()), abs(root.ravel())
+    (array([0.5, 0. ]), array([2., 0.]))
+    """
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > len(values) * np.finfo(float).eps * values[-1]
+    roots = np.sqrt(values[kept])
+    return vectors[:, kept] / roots, vectors[:, kept] * roots
+
+
+def canonical_bond(cores: Sequence[Core], k: int) -> list[Core]:
+    """Cores of the same tensor whose bond k has equal diagonal Gram matrices on both sides, nothing empty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> core = np.zeros((2, 4, 2))
+    >>> core[0, :, 0] = 1.0
+    >>> canonical_bond([core], 0)[0].shape
+    (1, 4, 1)
+    """
+    loop = [*cores[k:], *cores[:k]]
+    left, left_root = whitening(environment(loop))
+    right, right_root = whitening(environment([core.swapaxes(0, 2) for core in reversed(loop)]))
+    u, s, vt = np.linalg.svd(left_root.T @ right_root, full_matrices=False)
+    kept = s > _NEGLIGIBLE * s[0]
+    roots = np.sqrt(s[kept])
+    changed = list(cores)
+    changed[k - 1] = changed[k - 1] @ (left @ u[:, kept] * roots)
+    changed[k] = np.tensordot((right @ vt[kept].T * roots).T, changed[k], axes=1)
+    return changed

@@ -1,0 +1,571 @@
+"""TensorRing: a tensor held as a ring of cores. Knows maths only; `save` and `load` go to the store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from math import isfinite, prod
+from numbers import Real
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.ring import algebra
+from ringlet.ring.chain import Core
+from ringlet.ring.drawing import draw, human_bytes, size_change
+from ringlet.ring.evaluate import dense_block, entries
+from ringlet.ring.indexing import evaluate_index, in_bounds
+from ringlet.ring.rounding import round_cores
+from ringlet.ring.transfer import Array64, GramChain
+
+__all__ = ["TensorRing"]
+
+
+class TensorRing:
+    """A tensor held as a ring of cores; immutable.
+
+    Entry ``(i_0, .., i_{N-1})`` is the trace of the product of the cores' lateral slices,
+    ``tr(Z_0[:, i_0, :] @ Z_1[:, i_1, :] @ ...)``. Indexing and ``np.asarray`` evaluate entries; the algebra
+    (`norm`, `inner`, sums, products, `round`) works on the cores and never forms the dense tensor.
+
+    Parameters
+    ----------
+    cores : sequence of arrays
+        Core k has shape ``(rank[k], shape[k], rank[k + 1])``, and the last bond closes on ``rank[0]``. Real
+        and finite. Integers become float64 and float16 becomes float32. Arrays that someone could still write
+        to are copied.
+    names : sequence of str, optional
+        Names of the modes.
+    units : str, optional
+        Unit of the entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> ring = TensorRing([rng.standard_normal((3, 40, 2)), rng.standard_normal((2, 50, 3))])
+    >>> ring
+    TensorRing(shape=(40, 50), rank=(3, 2), float64, 4.3 kB, 3.7x smaller)
+    >>> ring[:10, 7].shape
+    (10,)
+    >>> np.asarray(ring).shape
+    (40, 50)
+    """
+
+    __slots__ = ("_cores", "_names", "_units")
+    __array_ufunc__ = (
+        None  # a ufunc would form the dense tensor unasked; this also lets np.float64(2) * ring work
+    )
+
+    _cores: tuple[Core, ...]
+    _names: tuple[str, ...] | None
+    _units: str | None
+
+    def __init__(
+        self, cores: Iterable[ArrayLike], *, names: Sequence[str] | None = None, units: str | None = None
+    ) -> None:
+        checked = _check_cores(cores)
+        object.__setattr__(self, "_cores", checked)
+        object.__setattr__(self, "_names", _check_names(names, len(checked)))
+        if units is not None and not isinstance(units, str):
+            raise ArgumentTypeError(f"units must be a string or None, not {units!r}")
+        object.__setattr__(self, "_units", units)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a TensorRing cannot be changed, so {name!r} cannot be set; make a new ring")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a TensorRing cannot be changed, so {name!r} cannot be deleted")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._cores, self._names, self._units)
+
+    # What it is -----------------------------------------------------------------------------------------
+
+    @property
+    def cores(self) -> tuple[Core, ...]:
+        """The cores, read-only arrays; core k has shape ``(rank[k], shape[k], rank[k + 1])``."""
+        return self._cores
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the modes."""
+        return tuple(core.shape[1] for core in self._cores)
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """Ranks of the bonds; ``rank[k]`` is the bond before mode k."""
+        return tuple(core.shape[0] for core in self._cores)
+
+    @property
+    def ndim(self) -> int:
+        """Number of modes."""
+        return len(self._cores)
+
+    @property
+    def size(self) -> int:
+        """Number of entries of the tensor."""
+        return prod(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the cores and of evaluated entries: float32 or float64."""
+        return self._cores[0].dtype
+
+    @property
+    def parameters(self) -> int:
+        """Number of stored numbers."""
+        return sum(core.size for core in self._cores)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the stored cores."""
+        return sum(core.nbytes for core in self._cores)
+
+    @property
+    def compression(self) -> float:
+        """Entries of the tensor per stored number."""
+        return self.size / self.parameters
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the modes, if given."""
+        return self._names
+
+    @property
+    def units(self) -> str | None:
+        """Unit of the entries, if given."""
+        return self._units
+
+    def __repr__(self) -> str:
+        shape = str(self.shape)
+        if self._names is not None:
+            shape = "(" + ", ".join(f"{n}={i}" for n, i in zip(self._names, self.shape, strict=True)) + ")"
+        units = "" if self._units is None else f", in {self._units}"
+        storage = f"{human_bytes(self.nbytes)}, {size_change(self.compression)}"
+        return f"TensorRing(shape={shape}, rank={self.rank}, {self.dtype}, {storage}{units})"
+
+    def _repr_html_(self) -> str:
+        return draw(
+            self.shape, self.rank, self.dtype, self.nbytes, self.compression, self._names, self._units
+        )
+
+    # Its entries ----------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: object) -> Any:
+        """Evaluate a block, with NumPy's indexing rules."""
+        return evaluate_index(self._cores, key)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        """Evaluate the whole tensor."""
+        if copy is False:
+            raise ArgumentError(
+                "a TensorRing is not stored densely, so copy=False is impossible; leave copy out"
+            )
+        return dense_block(self._cores).astype(dtype or self.dtype, copy=False)
+
+    def entries(self, coordinates: ArrayLike) -> NDArray[Any]:
+        """Single entries, in batches of bounded memory.
+
+        Parameters
+        ----------
+        coordinates : array of int, shape (M, N)
+            One row an entry; negative indices count from the end.
+
+        Returns
+        -------
+        array of shape (M,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.arange(2.0).reshape(1, 2, 1), np.arange(3.0).reshape(1, 3, 1)])
+        >>> ring.entries([[1, 2], [0, 0], [-1, -2]])
+        array([2., 0., 1.])
+        """
+        rows = np.asarray(coordinates)
+        if rows.size == 0 and rows.shape != (0, self.ndim):
+            rows = np.empty((0, self.ndim), np.intp)
+        if not np.issubdtype(rows.dtype, np.integer):
+            raise ArgumentTypeError(f"coordinates must be integers, not {rows.dtype}")
+        if rows.ndim != 2 or rows.shape[1] != self.ndim:
+            raise ArgumentError(
+                f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row an entry"
+            )
+        wrapped = [in_bounds(rows[:, k], k, size) for k, size in enumerate(self.shape)]
+        return entries(self._cores, np.stack(wrapped, axis=1))
+
+    # Measures -------------------------------------------------------------------------------------------
+
+    def norm(self) -> float:
+        """Frobenius norm of the tensor, from the cores.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> TensorRing([np.ones((1, 2, 1)), np.ones((1, 8, 1))]).norm()
+        4.0
+        """
+        return algebra.norm(self._cores)
+
+    def inner(self, other: TensorRing) -> float:
+        """Inner product with a ring of the same shape, from the cores.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.ones((1, 2, 1)), np.ones((1, 3, 1))])
+        >>> ring.inner(2 * ring)
+        12.0
+        """
+        self._check_same_shape(other)
+        return algebra.inner(self._cores, other._cores)
+
+    def distance(self, other: TensorRing) -> float:
+        """Frobenius norm of the difference, from the cores.
+
+        Never negative; 0 for equal cores. Differences below about 1e-8 of the larger norm drown in rounding.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.ones((1, 2, 1)), np.ones((1, 2, 1))])
+        >>> ring.distance(3 * ring)
+        4.0
+        """
+        self._check_same_shape(other)
+        return algebra.distance(self._cores, other._cores)
+
+    def gram_without(self, k: int) -> Array64:
+        """Gram matrix of the subchain of all cores but k.
+
+        Returns
+        -------
+        array of float64, shape ``(rank[k] * rank[k+1], rank[k] * rank[k+1])``
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> TensorRing([np.ones((1, 4, 2)), np.ones((2, 5, 1))]).gram_without(0)
+        array([[5., 5.],
+               [5., 5.]])
+        """
+        (mode,) = self._check_axes(k)
+        return GramChain(self._cores).gram_without(mode)
+
+    # Algebra --------------------------------------------------------------------------------------------
+
+    def __neg__(self) -> TensorRing:
+        return self._like(algebra.scale(self._cores, -1.0))
+
+    def __pos__(self) -> TensorRing:
+        return self
+
+    def __add__(self, other: TensorRing) -> TensorRing:
+        if not isinstance(other, TensorRing):
+            return NotImplemented
+        self._check_same_shape(other)
+        units = self._units if self._units == other._units else None
+        return TensorRing(
+            algebra.add(self._cores, other._cores), names=self._common_names(other), units=units
+        )
+
+    def __sub__(self, other: TensorRing) -> TensorRing:
+        if not isinstance(other, TensorRing):
+            return NotImplemented
+        return self + (-other)
+
+    def __mul__(self, other: TensorRing | float) -> TensorRing:
+        """Multiply by a number, or element-wise by a ring of the same shape (ranks multiply)."""
+        if isinstance(other, Real):
+            factor = float(other)
+            if not isfinite(factor):
+                raise ArgumentError(f"a ring can only be scaled by a finite number, not {factor}")
+            return self._like(algebra.scale(self._cores, factor))
+        if isinstance(other, TensorRing):
+            self._check_same_shape(other)
+            return TensorRing(algebra.hadamard(self._cores, other._cores), names=self._common_names(other))
+        return NotImplemented
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: float) -> TensorRing:
+        if not isinstance(other, Real):
+            return NotImplemented
+        divisor = float(other)
+        if divisor == 0 or not isfinite(divisor):
+            raise ArgumentError(f"a ring can only be divided by a finite number other than 0, not {divisor}")
+        return self._like(algebra.scale(self._cores, 1 / divisor))
+
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> TensorRing | float:
+        """Sum over modes.
+
+        Parameters
+        ----------
+        axis : int or tuple of int, optional
+            Modes to sum over; all of them by default.
+
+        Returns
+        -------
+        TensorRing over the remaining modes, or float when none remain
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.ones((1, 2, 1)), np.ones((1, 3, 1))])
+        >>> ring.sum()
+        6.0
+        >>> ring.sum(axis=0)[:]
+        array([2., 2., 2.])
+        """
+        modes = self._check_axes(axis)
+        if len(modes) == self.ndim:
+            matrices = [core.sum(axis=1, dtype=np.float64) for core in self._cores]
+            return float(np.trace(reduce(np.matmul, matrices)))
+        cores: Sequence[Core] = self._cores
+        for k in sorted(modes, reverse=True):  # from the last, so that earlier positions stay what they are
+            cores = algebra.collapse(cores, k)
+        names = self._names and [name for k, name in enumerate(self._names) if k not in modes]
+        return TensorRing(cores, names=names, units=self._units)
+
+    def mean(self, axis: int | tuple[int, ...] | None = None) -> TensorRing | float:
+        """Mean over modes; see `sum`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> TensorRing([np.arange(4.0).reshape(1, 4, 1), np.ones((1, 3, 1))]).mean()
+        1.5
+        """
+        return self.sum(axis) / prod(self.shape[k] for k in self._check_axes(axis))
+
+    def rotate(self, shift: int) -> TensorRing:
+        """Shift the modes cyclically: mode `shift` becomes the first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.ones((1, 2, 4)), np.ones((4, 3, 5)), np.ones((5, 7, 1))])
+        >>> ring.rotate(1).shape, ring.rotate(1).rank
+        ((3, 7, 2), (4, 5, 1))
+        """
+        first = index(shift) % self.ndim
+        return self.transpose([*range(first, self.ndim), *range(first)])
+
+    def transpose(self, axes: Sequence[int] | None = None) -> TensorRing:
+        """Reorder the modes along the ring or against it.
+
+        Parameters
+        ----------
+        axes : sequence of int, optional
+            A cyclic shift of ``0, 1, .., N-1``, or a cyclic shift of the reversed order; the reversed order
+            by default. Any other order would need another ring.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.ones((1, 2, 4)), np.ones((4, 3, 5)), np.ones((5, 7, 1))])
+        >>> ring.transpose().shape, ring.transpose((1, 0, 2)).rank
+        ((7, 3, 2), (5, 4, 1))
+        """
+        order = tuple(range(self.ndim))[::-1] if axes is None else self._check_axes(tuple(axes))
+        names = self._names and [self._names[k] for k in order]
+        if order == tuple((order[0] + k) % self.ndim for k in range(self.ndim)):
+            cores = [self._cores[k] for k in order]
+        elif order == tuple((order[0] - k) % self.ndim for k in range(self.ndim)):
+            cores = [self._cores[k].swapaxes(0, 2) for k in order]  # tr(A B C) = tr(C' B' A')
+        else:
+            raise ArgumentError(
+                f"axes={order} is no cyclic shift of the modes or of their reversed order, "
+                f"so no ring of the same cores has them; use np.asarray(ring).transpose(...)"
+            )
+        return TensorRing(cores, names=names, units=self._units)
+
+    def astype(self, dtype: DTypeLike) -> TensorRing:
+        """Cores in another floating dtype (float32 or float64).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> TensorRing([np.ones((1, 2, 1))]).astype("float32").dtype
+        dtype('float32')
+        """
+        wanted = np.dtype(dtype)
+        if wanted not in (np.float32, np.float64):
+            raise ArgumentTypeError(f"a TensorRing is float32 or float64, not {wanted}")
+        return self._like([core.astype(wanted, copy=False) for core in self._cores])
+
+    def round(self, rank: int | Sequence[int] | None = None, tol: float | None = None) -> TensorRing:
+        """Approximate the tensor by a ring of lower rank, never forming the dense tensor.
+
+        All bonds are treated alike, the closing one too. The computation rests on Gram matrices in float64,
+        which resolve relative errors down to about 1e-7; a bond is only cut where its error can be verified.
+        Bonds up to rank 128 can be rounded.
+
+        Parameters
+        ----------
+        rank : int or sequence of int, optional
+            Largest rank of each bond. A bond that is smaller already stays.
+        tol : float, optional
+            Relative accuracy: the smallest ranks found with ``self.distance(result) <= tol * self.norm()``.
+            Given together with `rank`, `rank` is kept even where `tol` cannot be.
+
+        Returns
+        -------
+        TensorRing
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> ring = TensorRing([rng.standard_normal(s) for s in [(2, 6, 3), (3, 7, 2), (2, 8, 2)]])
+        >>> (ring + ring).round(tol=1e-6).rank
+        (2, 3, 2)
+        """
+        return self._like(round_cores(self._cores, rank, tol))
+
+    # To and from elsewhere ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the ring to a ``.ring`` file; `force` overwrites an existing one."""
+        from ringlet.store.ringfile import save_ring
+
+        save_ring(self, path, force=force)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> TensorRing:
+        """Read a ring from a ``.ring`` file."""
+        from ringlet.store.ringfile import load_ring
+
+        return load_ring(path)
+
+    def to_tensorly(self) -> Any:
+        """Return the ring as TensorLy's ``TRTensor``, with cores that may be changed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> TensorRing([np.ones((1, 2, 3)), np.ones((3, 4, 1))]).to_tensorly().rank
+        (1, 3, 1)
+        """
+        from tensorly.tr_tensor import TRTensor
+
+        return TRTensor([core.copy() for core in self._cores])
+
+    @classmethod
+    def from_tensorly(cls, tr: Any) -> TensorRing:
+        """Take over a ring from TensorLy (NumPy backend).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.ones((1, 2, 3)), np.ones((3, 4, 1))])
+        >>> TensorRing.from_tensorly(ring.to_tensorly()).rank
+        (1, 3)
+        """
+        return cls(list(tr))
+
+    # Checks ---------------------------------------------------------------------------------------------
+
+    def _like(self, cores: Iterable[ArrayLike]) -> TensorRing:
+        return TensorRing(cores, names=self._names, units=self._units)
+
+    def _common_names(self, other: TensorRing) -> tuple[str, ...] | None:
+        return self._names if other._names in (None, self._names) else None
+
+    def _check_same_shape(self, other: object) -> None:
+        if not isinstance(other, TensorRing):
+            raise ArgumentTypeError(f"expected another TensorRing, not {type(other).__name__}")
+        if self.shape != other.shape:
+            raise ArgumentError(f"the rings have different shapes: {self.shape} and {other.shape}")
+
+    def _check_axes(self, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
+        """Modes named by an axis argument, from 0 to ndim - 1, each once."""
+        if axis is None:
+            return tuple(range(self.ndim))
+        given = axis if isinstance(axis, tuple) else (axis,)
+        try:
+            modes = tuple(index(k) for k in given)
+        except TypeError:
+            raise ArgumentTypeError(f"axis must be an int or a tuple of ints, not {axis!r}") from None
+        if any(not -self.ndim <= k < self.ndim for k in modes):
+            raise ArgumentError(f"axis={axis!r} is out of range for a tensor of {self.ndim} modes")
+        wrapped = tuple(k % self.ndim for k in modes)
+        if len(set(wrapped)) < len(wrapped):
+            raise ArgumentError(f"axis={axis!r} names a mode twice")
+        return wrapped
+
+
+def _restore(cores: Sequence[Core], names: Sequence[str] | None, units: str | None) -> TensorRing:
+    return TensorRing(cores, names=names, units=units)
+
+
+def _check_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
+    if isinstance(cores, np.ndarray) and cores.ndim == 3:
+        raise ArgumentTypeError("cores must be a sequence of 3-D arrays, not a single one; write [core]")
+    arrays = [np.asarray(core) for core in cores]
+    if not arrays:
+        raise ArgumentError("a ring needs at least one core")
+    for k, array in enumerate(arrays):
+        if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
+            raise ArgumentTypeError(f"core {k} has dtype {array.dtype}; cores must be real numbers")
+        if array.ndim != 3 or 0 in array.shape:
+            raise ArgumentError(
+                f"core {k} has shape {array.shape}; give (rank[k], size, rank[k+1]), each at least 1"
+            )
+    for k, array in enumerate(arrays):
+        after = (k + 1) % len(arrays)
+        if array.shape[2] != arrays[after].shape[0]:
+            raise ArgumentError(
+                f"core {k} ends in a bond of rank {array.shape[2]}, "
+                f"but core {after} begins with {arrays[after].shape[0]}; neighbours must agree "
+                f"(and the last core with the first)"
+            )
+    dtype = _floating(np.result_type(*arrays))
+    frozen = tuple(_frozen(array, dtype) for array in arrays)
+    for k, core in enumerate(frozen):
+        if not np.isfinite(core).all():
+            raise ArgumentError(f"core {k} has entries that are NaN or infinite in {dtype}")
+    return frozen
+
+
+def _floating(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Float32 for float16 and float32, float64 for all else."""
+    single = np.issubdtype(dtype, np.floating) and dtype.itemsize <= 4
+    return np.dtype(np.float32 if single else np.float64)
+
+
+def _frozen(array: NDArray[Any], dtype: np.dtype[Any]) -> Core:
+    """Return a C-contiguous read-only array that nobody else can write to."""
+    with np.errstate(over="ignore"):  # what does not fit is reported as infinite, by core
+        core: Core = np.ascontiguousarray(array, dtype)
+    if core is array or np.shares_memory(core, array):
+        core = core if _is_frozen(core) else core.copy()
+    core.setflags(write=False)
+    return core.view(np.ndarray)  # a view: its owner is read-only, so the view cannot be made writable
+
+
+def _is_frozen(array: NDArray[Any]) -> bool:
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:
+            return False
+        owner = owner.base
+    return True
+
+
+def _check_names(names: Sequence[str] | None, order: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ArgumentTypeError(f"names must be a sequence of strings, one per mode, not {names!r}")
+    if len(names) != order:
+        raise ArgumentError(f"names has {len(names)} entries but the tensor has {order} modes")
+    return tuple(names)
