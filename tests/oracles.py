@@ -15,7 +15,7 @@ def dense(cores):
 
 
 def subchain(cores, k):
-    """S_k: rows (i_{k+1}, .., i_N, i_1, .., i_{k-1}), columns (a, b), a in r_k, b in r_{k+1}, the last fastest.
+    """S_k: rows (i_{k+1}, .., i_N, i_1, .., i_{k-1}), columns (a, b) of r_k x r_{k+1}, the last fastest.
 
     With A_k[i, (a, b)] = Z_k[a, i, b], the mode-k unfolding of the tensor (modes in cyclic order from k) is
     A_k S_k^T.

@@ -43,9 +43,10 @@ def evaluate_index(cores: Sequence[Core], index: object) -> Any:
     array([3., 1.])
     """
     shape = tuple(core.shape[1] for core in cores)
-    selectors = _read(index, shape)
+    items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
+    selectors = _selectors(items, shape)
     if any(isinstance(selector, np.ndarray) for selector in selectors):
-        return _advanced(cores, selectors)
+        return _advanced(cores, selectors, adjacent=_are_adjacent(items))
     return _basic(cores, selectors)
 
 
@@ -64,9 +65,8 @@ def in_bounds(indices: NDArray[np.integer], mode: int, size: int) -> IndexArray:
     return np.where(indices < 0, indices + size, indices).astype(np.intp)
 
 
-def _read(index: object, shape: tuple[int, ...]) -> list[Selector]:
+def _selectors(items: Sequence[Any], shape: tuple[int, ...]) -> list[Selector]:
     """One selector per mode, all in bounds and not negative."""
-    items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     used = sum(item.ndim if _is_mask(item) else item is not Ellipsis for item in items)
     if used > len(shape):
         raise IndexingError(f"too many indices: the tensor has {len(shape)} modes, but {used} were indexed")
@@ -135,7 +135,13 @@ def _kept(selector: Selector) -> slice | IndexArray:
     return slice(selector, selector + 1) if isinstance(selector, int) else selector
 
 
-def _advanced(cores: Sequence[Core], selectors: Sequence[Selector]) -> NDArray[Any]:
+def _are_adjacent(items: Sequence[Any]) -> bool:
+    """Tell whether nothing stands between the integers and arrays of an index, not even an empty ellipsis."""
+    places = [place for place, item in enumerate(items) if not (item is Ellipsis or isinstance(item, slice))]
+    return places[-1] - places[0] == len(places) - 1
+
+
+def _advanced(cores: Sequence[Core], selectors: Sequence[Selector], *, adjacent: bool) -> NDArray[Any]:
     """Index arrays are broadcast together; their axes stand where NumPy puts them."""
     modes = [k for k, selector in enumerate(selectors) if not isinstance(selector, slice)]
     arrays = [np.asarray(selectors[k]) for k in modes]
@@ -153,7 +159,6 @@ def _advanced(cores: Sequence[Core], selectors: Sequence[Selector]) -> NDArray[A
         points = {k: np.broadcast_to(a, broadcast).ravel() for k, a in zip(modes, arrays, strict=True)}
         values = dense_points(sliced, points)
         values = values.reshape(*broadcast, *values.shape[1:])
-    adjacent = modes[-1] - modes[0] == len(modes) - 1
     if not adjacent:  # NumPy's rule: indices apart from each other put their axes first
         return values
     axes = range(len(broadcast))
@@ -178,9 +183,9 @@ def _outer(
     values = np.moveaxis(values, modes, range(len(modes)))
     free = values.shape[len(modes) :]
     owners = [axis for array in arrays for axis in _varying(array, len(broadcast))]
-    values = values.reshape(*(broadcast[axis] for axis in owners), *free)
-    values = values.transpose(*np.argsort(owners), *range(len(owners), values.ndim))
-    return values.reshape(*broadcast, *free)
+    values = values.reshape([*(broadcast[axis] for axis in owners), *free])
+    values = values.transpose([*np.argsort(owners), *range(len(owners), values.ndim)])
+    return values.reshape(broadcast + free)
 
 
 def _varying(array: IndexArray, ndim: int) -> list[int]:

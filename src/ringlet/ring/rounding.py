@@ -53,16 +53,16 @@ def round_cores(
     Examples
     --------
     >>> import numpy as np
-    >>> core = np.zeros((2, 4, 2))
-    >>> core[0, :, 0] = 1.0
-    >>> [rounded.shape for rounded in round_cores([core], tol=1e-3)]
-    [(1, 4, 1)]
+    >>> [core.shape for core in round_cores([np.ones((2, 4, 3)), np.ones((3, 5, 2))], tol=1e-3)]
+    [(1, 4, 1), (1, 5, 1)]
     """
     if rank is None and tol is None:
         raise ArgumentError("round needs rank=, tol= or both")
     present = _bonds(cores)
     caps = present if rank is None else tuple(map(min, normalise_rank(rank, len(cores)), present))
     tol = 0.0 if tol is None else _check_tol(tol)
+    if len(cores) == 1:  # a vector needs no bond
+        return [np.trace(cores[0], axis1=0, axis2=2).reshape(1, -1, 1)]
     unit, exponent = unit_cores(cores)
     length = norm(unit)
     if length == 0:
@@ -71,7 +71,7 @@ def round_cores(
         # Copies of the same ring go first: cutting single bonds would entangle them.
         merged = merge_copies(unit) if budget > _RESOLUTION * length else None
         rounded = _cut_bonds(merged or unit, caps, budget, length)
-        if caps != present and len(cores) > 1 and distance(unit, rounded) > budget:
+        if caps != present and distance(unit, rounded) > budget:
             rounded = _polish(unit, rounded)
         result = _finish(rounded, exponent, cores[0].dtype)
         if caps != present or distance(cores, result) <= tol * norm(cores):
@@ -192,7 +192,7 @@ class _Bond:
         return best
 
     def _starts(self, rank: int) -> tuple[Array64, Array64]:
-        """Leading directions of the sides; and a generic mixture, since leading directions may come in pairs."""
+        """Leading directions of the sides; and a generic mixture, in case the leading ones come in pairs."""
         directions = np.linalg.svd(self._identity)[0][:, :rank]
         mixture = np.random.default_rng(0).standard_normal((self._identity.shape[1], directions.shape[1]))
         return directions, self._identity @ mixture

@@ -1,8 +1,8 @@
 """Rings that are sums: find the summands and merge those that are copies of each other.
 
-A ring is a sum when some matrices other than multiples of I can slide around it: M with ``X(M N) = X(N M)`` for
-every N, where X(M) is the tensor with M in a bond. The eigenspaces of such an M split the ring. A ring plus
-itself, for example, is split by every matrix that mixes the two copies.
+A ring is a sum when some matrices other than multiples of I can slide around it: M with ``X(M N) = X(N M)``
+for every N, where X(M) is the tensor with M in a bond. The eigenspaces of such an M split the ring. A ring
+plus itself, for example, is split by every matrix that mixes the two copies.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _sliding_matrices(gram: Array64) -> Array64:
     mixed = gram.transpose(0, 2, 1, 3).reshape(rank**2, rank**2)
     form = np.kron(left, np.eye(rank)) + np.kron(np.eye(rank), right) - mixed - mixed.T
     values, vectors = np.linalg.eigh(form)
-    return vectors[:, values < 1e-12 * values[-1]].T.reshape(-1, rank, rank)
+    return vectors[:, values < 1e-12 * np.trace(left)].T.reshape(-1, rank, rank)
 
 
 def _eigenspaces(sliding: Array64) -> list[tuple[Array64, Array64]]:
