@@ -37,6 +37,18 @@ def test_ring_plus_itself_comes_back_to_its_rank(shape, rank, dtype):
         assert relative_error(rounded, 2 * dense(ring.rotate(shift).cores)) <= 1e-6
 
 
+def test_rank_alone_merges_copies_too():
+    ring = TensorRing(random_cores((6, 7, 8), (2, 3, 2)))
+    rounded = (ring + ring).round(rank=ring.rank)
+    assert relative_error(rounded, 2 * np.asarray(ring)) <= 1e-6
+
+
+def test_difference_of_equal_rings_stays_near_zero():
+    ring = TensorRing(random_cores((6, 7, 8), (2, 3, 2)))
+    rounded = (ring - ring).round(tol=1e-3)
+    assert np.linalg.norm(np.asarray(rounded)) <= 1e-6 * ring.norm()
+
+
 def test_several_copies_and_a_mixed_gauge_come_back_too():
     ring = TensorRing(random_cores((7, 8, 9), (2, 3, 2)))
     total = 3 * ring - ring + 0.5 * ring

@@ -10,7 +10,7 @@ __all__ = ["draw", "human_bytes", "size_change"]
 
 _ACCENT = "#4a90d9"  # mid-tones stand out on white and on black; text takes the page's own colour
 _FONT = "12px system-ui, sans-serif"
-_CHARACTER = 7.0  # generous width of a character at this size
+_CHARACTER = 8.0  # width of a bold digit at this size, with some to spare
 _NODE = 8  # radius of a node
 _LEG = 20  # from the ring to the label of a mode
 _LONGEST_NAME = 16
@@ -117,7 +117,7 @@ def _svg(shape: Sequence[int], rank: Sequence[int], names: Sequence[str]) -> str
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="tensor ring" '
         f'width="{right - left:.0f}" height="{2 * high:.0f}" '
         f'viewBox="{left:.0f} {-high:.0f} {right - left:.0f} {2 * high:.0f}" '
-        f'style="font:{_FONT};max-width:100%" fill="currentColor">{drawing}</svg>'
+        f'style="font:{_FONT};max-width:100%;overflow:visible" fill="currentColor">{drawing}</svg>'
     )
 
 

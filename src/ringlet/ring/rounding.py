@@ -67,11 +67,12 @@ def round_cores(
     length = norm(unit)
     if length == 0:
         return [np.zeros((1, core.shape[1], 1), core.dtype) for core in cores]
-    for budget in (tol * length, tol * length / 4):
-        # Copies of the same ring go first: cutting single bonds would entangle them.
-        merged = merge_copies(unit) if budget > _RESOLUTION * length else None
-        rounded = _cut_bonds(merged or unit, caps, budget, length)
-        if caps != present and distance(unit, rounded) > budget:
+    # Copies of the same ring go first: cutting single bonds would entangle them.
+    lean = (merge_copies(unit) if caps != present or tol > _RESOLUTION else None) or unit
+    spent = distance(unit, lean)
+    for budget in (tol * length - spent, tol * length / 4 - spent):
+        rounded = _cut_bonds(lean, caps, budget, length)
+        if caps != present and distance(unit, rounded) > tol * length:
             rounded = _polish(unit, rounded)
         result = _finish(rounded, exponent, cores[0].dtype)
         if caps != present or distance(cores, result) <= tol * norm(cores):
@@ -128,7 +129,7 @@ def _cut_bond(cores: Sequence[Core], k: int, cap: int, share: float, length: flo
     """Cut one bond to the smallest rank within its share of the error, at most to its cap; None: leave it."""
     present = cores[k].shape[0]
     worth_it = share > _RESOLUTION * length
-    if present == 1 or (cap == present and not worth_it):
+    if present == 1 or (cap >= present and not worth_it):
         return None
     if present > _WIDEST_BOND:
         raise BudgetError(
@@ -139,10 +140,10 @@ def _cut_bond(cores: Sequence[Core], k: int, cap: int, share: float, length: flo
     widest = min(cap, present - 1)
     hopeless = bond.hopeless_rank(share) if worth_it else widest
     if hopeless >= widest:
-        return None if cap == present else bond.cut(cap, share)
+        return None if cap >= present else bond.cut(cap, share)
     best = bond.cut(widest, share)
     if best.error > share:
-        return None if cap == present else best
+        return None if cap >= present else best
     low, high = max(1, hopeless + 1), best.left.shape[1]  # the smallest sufficient rank is within [low, high]
     while low < high:
         middle = (low + high) // 2
@@ -181,15 +182,11 @@ class _Bond:
 
     def cut(self, rank: int, goal: float) -> _Cut:
         """Cut to the given rank at most; stop as soon as the error is within the goal."""
-        best: _Cut | None = None
-        for start in self._starts(rank):
-            cut = self._alternate(start, goal)
-            if best is None or cut.error < best.error:
-                best = cut
-            if best.error <= goal:
-                break
-        assert best is not None  # noqa: S101 - there are always two starts
-        return best
+        leading, mixture = self._starts(rank)
+        cut = self._alternate(leading, goal)
+        if cut.error <= goal:
+            return cut
+        return min(cut, self._alternate(mixture, goal), key=lambda cut: cut.error)
 
     def _starts(self, rank: int) -> tuple[Array64, Array64]:
         """Leading directions of the sides; and a generic mixture, in case the leading ones come in pairs."""
@@ -199,20 +196,23 @@ class _Bond:
 
     def _alternate(self, start: Array64, goal: float) -> _Cut:
         """Alternating least squares over the two factors of W."""
-        flipped = self._white.transpose(1, 0, 3, 2)
-        left = start
-        cut: _Cut | None = None
-        for _ in range(_ALTERNATIONS):
-            right = _other_factor(self._white, self._target, np.linalg.qr(left)[0])
-            right = np.linalg.qr(right)[0]
-            left = _other_factor(flipped, self._target.T, right)
-            previous, cut = cut, self._measure(left, right)
+        left, right = self._improve(start)
+        cut = self._measure(left, right)
+        for remaining in range(_ALTERNATIONS, 0, -1):
             if cut.error <= goal:
                 break
-            if previous is not None and cut.error > (1 - _STALLED) * previous.error:
-                break
-        assert cut is not None  # noqa: S101 - at least one alternation was made
+            left, right = self._improve(left)
+            previous, cut = cut, self._measure(left, right)
+            gain = previous.error - cut.error
+            if gain < _STALLED * cut.error or (goal > 0 and cut.error - remaining * gain > goal):
+                break  # it has converged, or cannot reach the goal in time at this pace
         return cut
+
+    def _improve(self, left: Array64) -> tuple[Array64, Array64]:
+        """Best right factor for the left one, then best left factor for it."""
+        right = _other_factor(self._white, self._target, np.linalg.qr(left)[0])
+        right = np.linalg.qr(right)[0]
+        return _other_factor(self._white.transpose(1, 0, 3, 2), self._target.T, right), right
 
     def _measure(self, left: Array64, right: Array64) -> _Cut:
         """Factors in the bond's own coordinates, evenly scaled, and the error as the Gram matrix knows it."""
