@@ -1,0 +1,1 @@
+"""One file a subcommand; each defines `command`."""

@@ -1,0 +1,72 @@
+"""`ringlet fit`: from a data file to a .ring file."""
+
+from pathlib import Path
+
+import click
+
+from ringlet.cli.fitting import fit_input, show
+from ringlet.cli.inputs import open_input
+from ringlet.cli.options import (
+    RANK,
+    DataOptions,
+    SolverOptions,
+    data_options,
+    force_option,
+    json_option,
+    quiet_option,
+    seed_option,
+    solver_options,
+    suffixed,
+)
+from ringlet.cli.restoring import check_paths
+
+__all__ = ["command"]
+
+
+@click.command(name="fit")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.option(
+    "--rank",
+    type=RANK,
+    required=True,
+    help="One number for all bonds, or the bond before every mode: 20,20,3.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="OUT.ring",
+    callback=suffixed(".ring"),
+    help="Where the ring goes.",
+)
+@data_options
+@solver_options
+@seed_option
+@force_option
+@json_option
+@quiet_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    source: Path,
+    rank: int | tuple[int, ...],
+    output: Path,
+    data: DataOptions,
+    solver: SolverOptions,
+    seed: int,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Fit a tensor ring to the file IN and save it.
+
+    Missing entries are left out and wrong ones lose their say. Ctrl-C saves the best ring so far.
+    """
+    check_paths([output], force=force)
+    given = open_input(source, data)
+    finished = fit_input(given, rank, solver.build(given.array.shape), seed=seed, progress=not quiet)
+    finished.fit.ring.save(output, force=force)
+    show(finished, [output], as_json=as_json, quiet=quiet)
+    ctx.exit(finished.exit_code)

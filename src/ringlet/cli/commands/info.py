@@ -1,0 +1,97 @@
+"""`ringlet info`: what is in a .ring file or a data file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ringlet.cli.inputs import Input, open_input
+from ringlet.cli.options import DataOptions, data_options, json_option
+from ringlet.cli.ring_text import ring_text
+from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
+from ringlet.ring import TensorRing
+from ringlet.solvers.budget import format_bytes
+
+__all__ = ["command"]
+
+
+@click.command(name="info")
+@click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
+@data_options
+@json_option
+def command(source: Path, data: DataOptions, as_json: bool) -> None:
+    """Say what is in FILE: a .ring file, a picture, a video, or an npy, npz or mat file."""
+    if source.suffix.lower() == ".ring":
+        ring = TensorRing.load(source)
+        if as_json:
+            print_json({"path": str(source), **_ring_content(ring)})
+        else:
+            print_facts([("file", str(source)), *_ring_facts(ring)])
+        return
+    given = open_input(source, data)
+    if as_json:
+        print_json(_data_content(given))
+    else:
+        print_facts(_data_facts(given))
+
+
+def _ring_facts(ring: TensorRing) -> list[tuple[str, str]]:
+    units = [] if ring.units is None else [("units", ring.units)]
+    dense = ring.size * ring.dtype.itemsize
+    return [
+        ("ring", ring_text(ring.shape, ring.rank, ring.names, terminal_width() - 12)),
+        ("shape", times(ring.shape)),
+        ("rank", ", ".join(map(str, ring.rank))),
+        ("type", str(ring.dtype)),
+        ("size", f"{format_bytes(ring.nbytes)}; {ring.compression:.3g} entries to each stored number"),
+        ("dense", f"{format_bytes(dense)} in {ring.dtype}"),
+        ("norm", f"{ring.norm():.6g}"),
+        *units,
+    ]
+
+
+def _ring_content(ring: TensorRing) -> dict[str, Any]:
+    return {
+        "kind": "ring",
+        "shape": ring.shape,
+        "rank": ring.rank,
+        "dtype": str(ring.dtype),
+        "bytes": ring.nbytes,
+        "compression": ring.compression,
+        "names": ring.names,
+        "units": ring.units,
+        "norm": ring.norm(),
+    }
+
+
+def _data_facts(given: Input) -> list[tuple[str, str]]:
+    loaded, survey = given.loaded, given.survey
+    shape = times(given.array.shape)
+    if loaded.names is not None:
+        shape += f"  ({', '.join(loaded.names)})"
+    facts = [
+        ("file", f"{given.path} ({loaded.kind})"),
+        ("shape", shape),
+        ("type", str(given.array.dtype)),
+        ("size", format_bytes(given.array.nbytes)),
+        ("range", "nothing is known" if survey.low is None else f"{survey.low:g} to {survey.high:g}"),
+        ("missing", percent(given.missing_share)),
+    ]
+    if loaded.key is not None:
+        facts.insert(1, ("key", loaded.key))
+    if loaded.frame_rate is not None:
+        facts.append(("frames", f"{float(loaded.frame_rate):.5g} a second"))
+    return facts
+
+
+def _data_content(given: Input) -> dict[str, Any]:
+    loaded, survey = given.loaded, given.survey
+    return {
+        **given.describe(),
+        "kind": loaded.kind,
+        "names": loaded.names,
+        "key": loaded.key,
+        "minimum": survey.low,
+        "maximum": survey.high,
+        "frame_rate": None if loaded.frame_rate is None else float(loaded.frame_rate),
+    }

@@ -1,0 +1,122 @@
+"""`ringlet plan`: what a fit would cost, before anything runs."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ringlet.api import plan
+from ringlet.cli.inputs import open_input
+from ringlet.cli.options import (
+    RANK,
+    SHAPE,
+    DataOptions,
+    SolverOptions,
+    data_options,
+    json_option,
+    solver_options,
+)
+from ringlet.cli.screen import print_facts, print_json, print_lines, print_table, times
+from ringlet.solvers.budget import format_bytes
+from ringlet.solvers.fit_plan import FitPlan
+from ringlet.solvers.robust_ring import SAWRTRD, RobustRing
+
+__all__ = ["command"]
+
+_DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64")
+
+
+@click.command(name="plan")
+@click.argument("source", metavar="[IN]", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--rank", type=RANK, required=True, help="One number for all bonds, or the bond before every mode."
+)
+@click.option(
+    "--shape", type=SHAPE, metavar="I,J,...", help="Plan for a tensor of this shape instead of a file."
+)
+@click.option(
+    "--dtype", type=click.Choice(_DTYPES), default="uint8", show_default=True, help="Its dtype, with --shape."
+)
+@data_options
+@solver_options
+@json_option
+def command(
+    source: Path | None,
+    rank: int | tuple[int, ...],
+    shape: tuple[int, ...] | None,
+    dtype: str,
+    data: DataOptions,
+    solver: SolverOptions,
+    as_json: bool,
+) -> None:
+    """Say what a fit of the file IN, or of a tensor of a given shape, would cost. Nothing is fitted."""
+    if (source is None) == (shape is None):
+        raise click.UsageError("give either a file or --shape")
+    if source is not None:
+        array = open_input(source, data).array
+        shape, dtype = array.shape, str(array.dtype)
+    assert shape is not None  # noqa: S101 - one of the two was given
+    chosen = solver.build(shape)
+    planned = plan(shape, rank, solver=chosen, dtype=dtype)
+    if as_json:
+        print_json(_content(planned, chosen, dtype))
+    else:
+        _show(planned, chosen, dtype)
+
+
+def _show(planned: FitPlan, solver: RobustRing, dtype: str) -> None:
+    samples = f", {solver.samples:,} samples" if isinstance(solver, SAWRTRD) else ", all entries"
+    print_facts(
+        [
+            ("data", f"{times(planned.shape)}, {dtype}, {format_bytes(planned.data_bytes)}"),
+            ("ring", f"rank {', '.join(map(str, planned.rank))}, {format_bytes(planned.ring_bytes)}"),
+            ("solver", f"{type(solver).__name__}{samples}, at most {solver.sweeps} sweeps"),
+        ]
+    )
+    rows = [
+        (
+            str(core.plan.mode),
+            times(core.plan.sizes),
+            core.plan.split,
+            f"{core.operations / 1e9:.3g}",
+            format_bytes(core.bytes_read),
+            format_bytes(core.memory),
+        )
+        for core in planned.cores
+    ]
+    total = f"{planned.operations / 1e9:.3g}", format_bytes(planned.bytes_read), format_bytes(planned.memory)
+    print_table(
+        ("mode", "entries used", "products", "Gflop", "read", "memory"),
+        [*rows, ("sweep", "", "", *total)],
+        text=(0, 1, 2),
+    )
+    print_lines(*(f"note: {note}" for note in planned.notes))
+
+
+def _content(planned: FitPlan, solver: RobustRing, dtype: str) -> dict[str, Any]:
+    return {
+        "shape": planned.shape,
+        "dtype": dtype,
+        "rank": planned.rank,
+        "solver": type(solver).__name__,
+        "data_bytes": planned.data_bytes,
+        "ring_bytes": planned.ring_bytes,
+        "sweep": {
+            "operations": planned.operations,
+            "bytes_read": planned.bytes_read,
+            "peak_memory": planned.memory,
+        },
+        "cores": [
+            {
+                "mode": core.plan.mode,
+                "sizes": core.plan.sizes,
+                "split": core.plan.split,
+                "operations": core.operations,
+                "bytes_read": core.bytes_read,
+                "memory": core.memory,
+                "keeps_weights": core.keeps_weights,
+            }
+            for core in planned.cores
+        ],
+        "notes": planned.notes,
+    }

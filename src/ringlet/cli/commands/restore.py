@@ -1,0 +1,104 @@
+"""`ringlet restore`: from a damaged file to a clean one."""
+
+from pathlib import Path
+
+import click
+
+from ringlet.cli.fitting import fit_input, show
+from ringlet.cli.inputs import default_rank, open_input
+from ringlet.cli.options import (
+    RANK,
+    DataOptions,
+    SolverOptions,
+    data_options,
+    force_option,
+    json_option,
+    quiet_option,
+    seed_option,
+    solver_options,
+    suffixed,
+)
+from ringlet.cli.restoring import check_paths, check_restored, write_restored
+from ringlet.report.outliers import outlier_map
+from ringlet.report.pictures import draw_outliers
+from ringlet.store.atomic import atomic_output
+
+__all__ = ["command"]
+
+
+@click.command(name="restore")
+@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="OUT",
+    help="The clean file: a picture, a video, .npy, .npz or .mat.",
+)
+@click.option(
+    "--rank",
+    type=RANK,
+    help="One number for all bonds, or the bond before every mode: 20,20,3. By default up to 20, small "
+    "enough for ten entries of data to each number of the ring, and no more than 3 before a colour mode.",
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="X.ring",
+    callback=suffixed(".ring"),
+    help="Save the ring, too.",
+)
+@click.option(
+    "--outliers",
+    type=click.Path(path_type=Path),
+    metavar="MAP.png",
+    callback=suffixed(".png"),
+    help="Draw where the entries judged outliers are, over the first two modes.",
+)
+@data_options
+@solver_options
+@seed_option
+@force_option
+@json_option
+@quiet_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    source: Path,
+    output: Path,
+    rank: int | tuple[int, ...] | None,
+    save: Path | None,
+    outliers: Path | None,
+    data: DataOptions,
+    solver: SolverOptions,
+    seed: int,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Restore the damaged file IN: fill what is missing, replace what is wrong.
+
+    The clean file has the shape and the dtype of IN; a video keeps its frame rate. Ctrl-C ends the fit early
+    and still writes what there is.
+    """
+    check_paths([output, save, outliers], force=force)
+    given = open_input(source, data)
+    check_restored(output, given.loaded)
+    finished = fit_input(
+        given,
+        default_rank(given.array.shape) if rank is None else rank,
+        solver.build(given.array.shape),
+        seed=seed,
+        progress=not quiet,
+    )
+    write_restored(output, finished.fit.ring, given.loaded, force=force)
+    if save is not None:
+        finished.fit.ring.save(save, force=force)
+    if outliers is not None:
+        with atomic_output(outliers) as temporary:
+            draw_outliers(outlier_map(finished.fit)).save(temporary)
+    written = [path for path in (output, save, outliers) if path is not None]
+    show(finished, written, as_json=as_json, quiet=quiet)
+    ctx.exit(finished.exit_code)

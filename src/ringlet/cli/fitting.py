@@ -1,0 +1,95 @@
+"""A fit from the command line: run it, and tell how it went."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from ringlet.api import decompose
+from ringlet.cli.inputs import Input
+from ringlet.cli.screen import percent, print_facts, print_json, times
+from ringlet.report.outliers import outlier_share
+from ringlet.ring import TensorRing
+from ringlet.solvers.budget import format_bytes
+from ringlet.solvers.result import Fit
+from ringlet.solvers.robust_ring import RobustRing
+from ringlet.solvers.status import Status
+
+__all__ = ["Finished", "fit_input", "show"]
+
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A fit of an input that has ended, one way or another."""
+
+    given: Input
+    solver: RobustRing
+    fit: Fit
+    seconds: float
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 130 after Ctrl-C."""
+        return _INTERRUPTED if self.fit.status is Status.INTERRUPTED else 0
+
+    @property
+    def advice(self) -> str:
+        """How the fit ended, and what to do about it."""
+        if self.fit.status is Status.INTERRUPTED:
+            return f"Interrupted after {len(self.fit.history)} sweeps: the files hold the best ring so far."
+        return str(self.fit.status)
+
+
+def fit_input(
+    given: Input, rank: int | Sequence[int], solver: RobustRing, *, seed: int, progress: bool
+) -> Finished:
+    """Fit a ring to an input; the ring gets the names that the file has for its modes."""
+    start = perf_counter()
+    fit = decompose(given.array, rank, solver=solver, mask=given.observed, seed=seed, progress=progress)
+    named = TensorRing(fit.ring.cores, names=given.loaded.names)
+    return Finished(given, solver, replace(fit, ring=named), perf_counter() - start)
+
+
+def show(finished: Finished, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:
+    """Tell how a fit went and which files there are now."""
+    if as_json:
+        print_json(_content(finished, written))
+    elif not quiet:
+        print_facts(_facts(finished, written))
+
+
+def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]:
+    given, fit = finished.given, finished.fit
+    array, ring = given.array, fit.ring
+    rank = ", ".join(map(str, ring.rank))
+    facts = [
+        (
+            "input",
+            f"{given.path}: {times(array.shape)}, {array.dtype}, {percent(given.missing_share)} missing",
+        ),
+        ("ring", f"rank {rank}; {format_bytes(ring.nbytes)} for {format_bytes(array.nbytes)} of data"),
+        ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),
+        ("status", finished.advice),
+    ]
+    if finished.solver.loss != "l2":
+        facts.append(("outliers", f"about {percent(outlier_share(fit))} of the known entries"))
+    return [*facts, ("written", "\n".join(map(str, written)))]
+
+
+def _content(finished: Finished, written: Sequence[Path]) -> dict[str, Any]:
+    fit, ring = finished.fit, finished.fit.ring
+    return {
+        "input": finished.given.describe(),
+        "ring": {"rank": ring.rank, "bytes": ring.nbytes, "compression": ring.compression},
+        "solver": type(finished.solver).__name__,
+        "status": fit.status.name,
+        "advice": finished.advice,
+        "sweeps": len(fit.history),
+        "seconds": finished.seconds,
+        "outlier_share": None if finished.solver.loss == "l2" else outlier_share(fit),
+        "history": [asdict(record) for record in fit.history],
+        "outputs": [str(path) for path in written],
+    }

@@ -1,0 +1,230 @@
+"""Options that several commands share, each defined once, and the values they take."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import reduce, wraps
+from math import nan
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import click
+
+from ringlet.api import _default_solver
+from ringlet.robust import LOSSES
+from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
+
+__all__ = [
+    "RANK",
+    "SHAPE",
+    "DataOptions",
+    "SolverOptions",
+    "data_options",
+    "force_option",
+    "json_option",
+    "quiet_option",
+    "seed_option",
+    "solver_options",
+    "suffixed",
+]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Decorator = Callable[[Function], Function]
+
+
+class _Integers(click.ParamType[Any]):
+    """Whole numbers joined by commas; a single one stays an int where that has a meaning."""
+
+    def __init__(self, name: str, example: str, *, single: bool) -> None:
+        self.name, self._example, self._single = name, example, single
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            numbers = tuple(int(number) for number in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a {self.name}; write e.g. {self._example}", param, ctx)
+        return numbers[0] if self._single and len(numbers) == 1 else numbers
+
+
+class _NumberOr(click.ParamType[Any]):
+    """A number, or one of a few words."""
+
+    def __init__(self, name: str, words: dict[str, Any]) -> None:
+        self.name, self._words = name, words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in self._words:
+            return self._words[value]
+        for kind in (int, float):  # int first: large whole numbers stay exact
+            try:
+                return kind(value)
+            except ValueError:
+                continue
+        self.fail(f"{value!r} is neither a number nor one of: {', '.join(self._words)}", param, ctx)
+
+
+RANK = _Integers("rank", "20 or 20,20,3", single=True)
+SHAPE = _Integers("shape", "1920,1080,3,50", single=False)
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which array of a file is meant, and which of its entries are missing."""
+
+    mask: Path | None
+    missing: float | None
+    key: str | None
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """How to fit."""
+
+    solver: Literal["auto", "awrtrd", "sawrtrd"]
+    samples: int | None
+    sweeps: int
+    tol: float
+    loss: Literal["correntropy", "cauchy", "huber", "l2"]
+    sigma: Literal["iqr", "maxabs"] | float
+    ridge: float
+    threads: int | None
+    memory: str | None
+
+    def build(self, shape: tuple[int, ...]) -> RobustRing:
+        """Make the solver for a tensor of this shape."""
+        settings: dict[str, Any] = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("solver", "samples")
+        }
+        if self.samples is not None:
+            if self.solver == "awrtrd":
+                raise click.UsageError("--samples is for sawrtrd; awrtrd looks at all entries")
+            return SAWRTRD(samples=self.samples, **settings)
+        kinds: dict[str, type[RobustRing]] = {
+            "awrtrd": AWRTRD,
+            "sawrtrd": SAWRTRD,
+            "auto": type(_default_solver(shape)),
+        }
+        return kinds[self.solver](**settings)
+
+
+def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator[Any]:
+    """Give a command some options as one argument, an instance of `kind`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def command(**given: Any) -> Any:
+            own = {field.name: given.pop(field.name) for field in fields(kind)}
+            return function(**{name: kind(**own)}, **given)
+
+        return reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+    return decorate
+
+
+data_options = _gathered(
+    "data",
+    DataOptions,
+    [
+        click.option(
+            "--mask",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Which entries are known: an npy, npz or mat file, 1 = known; or a picture, black = missing",
+        ),
+        click.option(
+            "--missing",
+            type=_NumberOr("missing", {"nan": nan}),
+            metavar="nan|VALUE",
+            help="Entries that equal VALUE are missing, e.g. 0. NaN always is.",
+        ),
+        click.option("--key", metavar="NAME", help="Which array of an npz or mat file."),
+    ],
+)
+
+_defaults = AWRTRD()
+
+solver_options = _gathered(
+    "solver",
+    SolverOptions,
+    [
+        click.option(
+            "--solver",
+            type=click.Choice(["auto", "awrtrd", "sawrtrd"]),
+            default="auto",
+            show_default=True,
+            help="awrtrd looks at all entries in a sweep, sawrtrd at random subtensors; auto goes by size.",
+        ),
+        click.option(
+            "--samples",
+            type=int,
+            metavar="J",
+            help=f"Columns that sawrtrd draws for a core update.  [default: {SAWRTRD().samples}]",
+        ),
+        click.option(
+            "--sweeps",
+            type=int,
+            metavar="N",
+            default=_defaults.sweeps,
+            show_default=True,
+            help="At most so many sweeps.",
+        ),
+        click.option(
+            "--tol",
+            type=float,
+            metavar="T",
+            default=_defaults.tol,
+            show_default=True,
+            help="Stop when the relative change stays below it; 0 runs all sweeps.",
+        ),
+        click.option(
+            "--loss",
+            type=click.Choice(list(LOSSES)),
+            default=_defaults.loss,
+            show_default=True,
+            help="How wrong entries lose their say; l2 is plain least squares.",
+        ),
+        click.option(
+            "--sigma",
+            type=_NumberOr("sigma", {"iqr": "iqr", "maxabs": "maxabs"}),
+            metavar="iqr|maxabs|NUMBER",
+            default=_defaults.sigma,
+            show_default=True,
+            help="Kernel width: a rule that adapts it, or a width in the data's units.",
+        ),
+        click.option(
+            "--ridge",
+            type=float,
+            metavar="R",
+            default=_defaults.ridge,
+            show_default=True,
+            help="Penalty on the cores; 0.03 to 0.1 helps where many entries are missing.",
+        ),
+        click.option(
+            "--threads", type=int, metavar="N", help="By default all cores. Never changes the result."
+        ),
+        click.option("--memory", metavar="SIZE", help="Budget for working memory beside the data, e.g. 2GB."),
+    ],
+)
+
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="The same seed and data give the same bits."
+)
+force_option = click.option("--force", is_flag=True, help="Replace output files that exist.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
+
+
+def suffixed(suffix: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Check that an output path ends in a suffix; for `click.option(callback=)`."""
+
+    def check(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+        if path is not None and path.suffix.lower() != suffix:
+            raise click.BadParameter(f"{path} must end in {suffix}", ctx, param)
+        return path
+
+    return check

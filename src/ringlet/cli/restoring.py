@@ -1,0 +1,84 @@
+"""From a ring to a clean file: checked before the work, evaluated a part at a time after it."""
+
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError
+from ringlet.ring import TensorRing
+from ringlet.sources.files import Loaded
+from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.store.outputs import as_dtype, check_kind, write_array, write_video
+
+__all__ = ["check_paths", "check_restored", "write_restored"]
+
+_PART_ENTRIES = 1 << 22
+_DEFAULT_RATE = Fraction(25)  # for videos that come from arrays
+
+
+def check_paths(paths: Iterable[Path | None], *, force: bool) -> None:
+    """Refuse outputs that cannot be written later, or that would overwrite one another."""
+    given = [path for path in paths if path is not None]
+    targets = [path.resolve() for path in given]
+    for number, path in enumerate(given):
+        if targets[number] in targets[:number]:
+            raise ArgumentError(f"{path} is given for two outputs; choose two paths")
+    check_outputs(given, force=force)
+
+
+def check_restored(path: Path, loaded: Loaded) -> None:
+    """Refuse a path that cannot hold the restored tensor in the dtype of the damaged one."""
+    kind = check_kind(path, loaded.array.shape)
+    if kind in ("image", "video") and loaded.array.dtype not in (np.uint8, np.uint16):
+        raise ArgumentError(
+            f"cannot write {path} from entries of dtype {loaded.array.dtype}: pictures and videos hold whole "
+            "numbers from 0 to 255; write an .npy file"
+        )
+
+
+def write_restored(path: Path, ring: TensorRing, loaded: Loaded, *, force: bool) -> None:
+    """Write all entries of a ring as a file of the kind that the suffix says.
+
+    Whole numbers are rounded and clipped to the input's dtype. The tensor never exists in floats as a whole,
+    and for videos and npy files not as a whole at all.
+    """
+    dtype = loaded.array.dtype
+    kind = check_kind(path, ring.shape)
+    if kind == "video":
+        write_video(path, _frames(ring), loaded.frame_rate or _DEFAULT_RATE, force=force)
+    elif kind == "npy":
+        check_outputs([path], force=force)
+        with atomic_output(path) as temporary:
+            _fill(np.lib.format.open_memmap(temporary, "w+", dtype, ring.shape), ring)
+    else:
+        whole = np.empty(ring.shape, dtype)
+        _fill(whole, ring)
+        write_array(path, whole, key=loaded.key, force=force)
+
+
+def _fill(target: NDArray[Any], ring: TensorRing) -> None:
+    for part in _parts(ring, mode=0):
+        target[part] = as_dtype(ring[part], target.dtype)
+    if isinstance(target, np.memmap):
+        target.flush()
+
+
+def _frames(ring: TensorRing) -> Iterator[NDArray[np.uint8]]:
+    """Frames (height, width, 3) of a ring whose last mode is time."""
+    for part in _parts(ring, mode=ring.ndim - 1):
+        frames = as_dtype(ring[(..., part)], np.uint8)
+        for t in range(frames.shape[-1]):
+            frame = frames[..., t]
+            yield frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
+
+
+def _parts(ring: TensorRing, mode: int) -> Iterator[slice]:
+    """Consecutive parts of a mode, each with a bounded number of entries."""
+    length = ring.shape[mode]
+    step = max(1, _PART_ENTRIES * length // ring.size)
+    for start in range(0, length, step):
+        yield slice(start, start + step)

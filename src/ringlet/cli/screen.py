@@ -1,0 +1,86 @@
+"""How results appear: compact tables on stdout for people, or one JSON object for programs."""
+
+import json
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["percent", "print_facts", "print_json", "print_lines", "print_table", "terminal_width", "times"]
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print names and values in two columns; a value may have several lines."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, Text(value))
+    _console().print(table)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: Iterable[int] = (0,)) -> None:
+    """Print a table; columns are numbers, to the right, except those in `text`."""
+    from rich.box import SIMPLE_HEAD
+
+    words = set(text)
+    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1))
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number in words else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    _console().print(table)
+
+
+def print_lines(*lines: str) -> None:
+    """Print plain sentences, wrapped to the terminal."""
+    for line in lines:
+        _console().print(Text(line))
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """Print one JSON object; numbers that JSON does not have become null."""
+    click.echo(json.dumps(_finite(content), indent=2))
+
+
+def percent(share: float) -> str:
+    """Write a share for people.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.098), percent(0.0004), percent(0)
+    ('50 %', '9.8 %', '0.04 %', '0 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
+
+
+def times(shape: Iterable[int]) -> str:
+    """Write a shape for people.
+
+    Examples
+    --------
+    >>> times((300, 451, 3))
+    '300 × 451 × 3'
+    """
+    return " × ".join(map(str, shape))
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, 80 where there is none."""
+    return _console().width
+
+
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+def _finite(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _finite(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_finite(value) for value in content]
+    return None if isinstance(content, float) and not isfinite(content) else content

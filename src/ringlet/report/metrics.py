@@ -1,0 +1,100 @@
+"""How close an estimate is to the truth. Plain functions of two arrays; nothing is clipped or rounded."""
+
+from math import inf, log10
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ringlet.errors import ArgumentError
+
+__all__ = ["psnr", "relative_error", "ssim"]
+
+_WINDOW = 7  # pixels a side, as in the usual implementations of SSIM
+
+
+def psnr(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
+    """Peak signal-to-noise ratio in dB, ``10 log10(range^2 / mse)``; infinite for a perfect match.
+
+    Parameters
+    ----------
+    estimate, truth : arrays of one shape
+    data_range : float
+        Largest minus smallest possible value, 255 for 8-bit pictures.
+
+    Examples
+    --------
+    >>> psnr([[0, 10]], [[0, 0]], data_range=100)
+    23.01029995663981
+    """
+    x, y = _pair(estimate, truth)
+    mean_square = float(np.mean((x - y) ** 2))
+    return 10 * log10(data_range**2 / mean_square) if mean_square else inf
+
+
+def relative_error(estimate: ArrayLike, truth: ArrayLike) -> float:
+    """Frobenius norm of the error over that of the truth.
+
+    Examples
+    --------
+    >>> relative_error([[3.0, 5.0]], [[3.0, 4.0]])
+    0.2
+    """
+    x, y = _pair(estimate, truth)
+    size = float(np.linalg.norm(y))
+    distance = float(np.linalg.norm(x - y))
+    return distance / size if size else (inf if distance else 0.0)
+
+
+def ssim(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
+    """Mean structural similarity of two pictures; 1 for a perfect match.
+
+    Parameters
+    ----------
+    estimate, truth : arrays of shape (height, width) or (height, width, channels), at least 7 x 7 pixels
+        Channels are compared one by one and averaged.
+    data_range : float
+        Largest minus smallest possible value, 255 for 8-bit pictures.
+
+    References
+    ----------
+    Wang, Bovik, Sheikh & Simoncelli, "Image quality assessment: from error visibility to structural
+    similarity", IEEE Transactions on Image Processing 13(4), 2004. Here with uniform windows of 7 x 7 pixels.
+
+    Examples
+    --------
+    >>> ramp = np.add.outer(np.arange(9.0), np.arange(8.0))
+    >>> ssim(ramp, ramp, data_range=15)
+    1.0
+    """
+    x, y = _pair(estimate, truth)
+    if y.ndim not in (2, 3) or min(y.shape[:2]) < _WINDOW:
+        raise ArgumentError(
+            "ssim compares pictures (height, width) or (height, width, channels) "
+            f"of at least {_WINDOW} x {_WINDOW} pixels, not shape {y.shape}"
+        )
+    mean_x, mean_y = _window_mean(x), _window_mean(y)
+    unbiased = _WINDOW**2 / (_WINDOW**2 - 1)
+    variance_x = unbiased * (_window_mean(x * x) - mean_x**2)
+    variance_y = unbiased * (_window_mean(y * y) - mean_y**2)
+    covariance = unbiased * (_window_mean(x * y) - mean_x * mean_y)
+    c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
+    similarity = ((2 * mean_x * mean_y + c1) * (2 * covariance + c2)) / (
+        (mean_x**2 + mean_y**2 + c1) * (variance_x + variance_y + c2)
+    )
+    edge = _WINDOW // 2  # windows that reach over the border say nothing
+    return float(similarity[edge:-edge, edge:-edge].mean())
+
+
+def _pair(estimate: ArrayLike, truth: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    x, y = np.asarray(estimate, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+    if x.shape != y.shape:
+        raise ArgumentError(f"estimate has shape {x.shape} but truth has {y.shape}; they must agree")
+    return x, y
+
+
+def _window_mean(image: NDArray[np.float64]) -> NDArray[Any]:
+    from scipy.ndimage import uniform_filter
+
+    mean: NDArray[Any] = uniform_filter(image, size=(_WINDOW, _WINDOW) + (1,) * (image.ndim - 2))
+    return mean

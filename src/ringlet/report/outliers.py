@@ -1,0 +1,63 @@
+"""Which entries a fit did not trust: their share, and where they are. Reads the data a slab at a time."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.solvers.result import Fit
+
+__all__ = ["outlier_map", "outlier_share"]
+
+_DOUBT = 0.5  # an entry with less weight than this is called an outlier
+_SAMPLED_ENTRIES = 1 << 21
+_SLAB_ENTRIES = 1 << 22
+
+
+def outlier_share(fit: Fit) -> float:
+    """Share of the observed entries that a fit judged outliers (weight below one half).
+
+    Large tensors are looked at in evenly spaced slices of their longest mode only.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.ones((10, 5, 4))
+    >>> x[:, 2, 3] = 50.0
+    >>> outlier_share(ringlet.decompose(x, rank=1))
+    0.05
+    """
+    shape = fit.ring.shape
+    mode = int(np.argmax(shape))
+    slices = min(shape[mode], max(1, _SAMPLED_ENTRIES * shape[mode] // fit.ring.size))
+    chosen = np.linspace(0, shape[mode] - 1, slices).astype(np.intp)
+    weights = fit.weights((*[slice(None)] * mode, chosen, ...))
+    observed = np.count_nonzero(~np.isnan(weights))
+    return float(np.count_nonzero(weights < _DOUBT) / observed) if observed else 0.0
+
+
+def outlier_map(fit: Fit) -> NDArray[np.float32]:
+    """Distrust over the first two modes: the mean of ``1 - weight`` over the observed entries of the others.
+
+    Returns
+    -------
+    array of shape ``fit.ring.shape[:2]``
+        0: trusted, 1: every observed entry there was judged an outlier, NaN: nothing observed.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.ones((6, 5, 4))
+    >>> x[1, 2] = 50.0
+    >>> outlier_map(ringlet.decompose(x, rank=1)).argmax() == 1 * 5 + 2
+    np.True_
+    """
+    shape = fit.ring.shape
+    distrust = np.full(shape[:2], np.nan, dtype=np.float32)
+    step = max(1, _SLAB_ENTRIES * shape[0] // fit.ring.size)
+    for start in range(0, shape[0], step):
+        rows = slice(start, start + step)
+        weights = fit.weights(rows)
+        others = tuple(range(2, weights.ndim))
+        observed = np.count_nonzero(~np.isnan(weights), axis=others)
+        total = np.nansum(1 - weights, axis=others)
+        np.divide(total, observed, out=distrust[rows], where=observed > 0, casting="same_kind")
+    return distrust
