@@ -178,7 +178,7 @@ class _Bond:
             return 0
         weakest = max(0.0, float(np.linalg.eigvalsh(self._white.reshape(size, size))[0]))
         tails = np.cumsum(np.linalg.svd(self._identity, compute_uv=False)[::-1] ** 2)[::-1]
-        return int(np.sum(np.sqrt(weakest * tails) > (goal + _RESOLUTION) * 1.01 / self._length)) - 1
+        return int(np.sum(np.sqrt(weakest * tails) > goal / self._length + _RESOLUTION)) - 1
 
     def cut(self, rank: int, goal: float) -> _Cut:
         """Cut to the given rank at most; stop as soon as the error is within the goal."""
@@ -258,7 +258,7 @@ def _solve(gram: Array64, target: Array64) -> Array64:
     """Solve with a Gram matrix that may be singular: a tiny ridge, raised until Cholesky works."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-    ridge = 1e-15 * float(np.trace(gram))
+    ridge = 1e-15 * float(np.trace(gram)) + np.finfo(float).tiny
     while True:
         try:
             factor = cho_factor(gram + ridge * np.eye(len(gram)), lower=True, check_finite=False)
