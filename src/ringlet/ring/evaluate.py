@@ -199,11 +199,25 @@ class _Cut:
         outer = outer.reshape(b, right, left, a)
         if self._interleaved_cost() < left * _product_cost(middle, bonds, right):
             return _interleaved(inner, outer.transpose(1, 2, 3, 0).reshape(right, left, bonds))
-        return inner @ outer.transpose(2, 3, 0, 1).reshape(left, bonds, right)
+        return _blocked(inner, outer.transpose(3, 0, 2, 1).reshape(bonds, left, right))
 
     def _interleaved_cost(self) -> float:
         left, middle, right, bonds = self.sizes
         return right * (_product_cost(left, bonds, middle) + _COPY_COST * left * middle)
+
+
+def _blocked(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
+    """Evaluate many left entries at a time: on a busy machine many small products would be slow."""
+    (_, left, right), middle = outer.shape, len(inner)
+    if left == 1:
+        return inner @ outer[:, 0]
+    out = np.empty((left, middle, right), inner.dtype)
+    step = max(1, 4 * _BATCH_ENTRIES // (middle * right))
+    for start in range(0, left, step):
+        rows = slice(start, start + step)
+        columns = outer[:, rows].reshape(len(outer), -1)
+        out[rows] = (inner @ columns).reshape(middle, -1, right).swapaxes(0, 1)
+    return out
 
 
 def _interleaved(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
