@@ -210,7 +210,7 @@ def _blocked(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
     """Evaluate many left entries at a time: on a busy machine many small products would be slow."""
     (_, left, right), middle = outer.shape, len(inner)
     if left == 1:
-        return inner @ outer[:, 0]
+        return np.matmul(inner, outer[:, 0])[None]
     out = np.empty((left, middle, right), inner.dtype)
     step = max(1, 4 * _BATCH_ENTRIES // (middle * right))
     for start in range(0, left, step):
