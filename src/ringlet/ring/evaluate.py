@@ -209,9 +209,10 @@ class _Cut:
 def _blocked(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
     """Evaluate many left entries at a time: on a busy machine many small products would be slow."""
     (_, left, right), middle = outer.shape, len(inner)
-    if left == 1:
-        return np.matmul(inner, outer[:, 0])[None]
     out = np.empty((left, middle, right), inner.dtype)
+    if left == 1:
+        np.matmul(inner, outer[:, 0], out=out[0])
+        return out
     step = max(1, 4 * _BATCH_ENTRIES // (middle * right))
     for start in range(0, left, step):
         rows = slice(start, start + step)
