@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 __all__ = ["DEFAULT_FACTORS", "kernel_width"]
 
 # For residuals symmetric about zero the two rules agree: the interquartile range is twice the larger quartile.
-DEFAULT_FACTORS = {"iqr": 2.0, "maxabs": 4.0}
+DEFAULT_FACTORS = {"iqr": 2.5, "maxabs": 5.0}
 
 
 def kernel_width(residuals: NDArray[np.floating[Any]], rule: str, factor: float, floor: float) -> float:

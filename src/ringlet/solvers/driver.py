@@ -46,13 +46,22 @@ class SweepRecord:
 
 @dataclass(frozen=True)
 class SweepReport:
-    """What a solver tells the driver of a sweep."""
+    """What a solver tells the driver of a sweep: the numbers of its record, and whether it may stop.
+
+    Attributes
+    ----------
+    stalled : bool
+        Nothing moved: further sweeps are of no use.
+    settling : bool
+        The objective itself is still changing: a small change does not mean convergence yet.
+    """
 
     change: float
     loss: float
     sigma: float
     mean_weight: float
     stalled: bool = False
+    settling: bool = False
 
 
 class Run(Protocol):
@@ -134,7 +143,7 @@ def drive(
                 )
                 history.append(record)
                 shown(record.sweep, record.change)
-                quiet = quiet + 1 if report.change < tol else 0
+                quiet = quiet + 1 if report.change < tol and not report.settling else 0
                 if callback is not None and callback(State(number, record, run)) is True:
                     return Status.STOPPED, tuple(history)
                 if report.stalled:

@@ -11,7 +11,8 @@ from ringlet.solvers.plan import CorePlan, core_sizes, plan_core
 
 __all__ = ["CoreCost", "FitPlan", "plan_fit"]
 
-_DEFAULT_KEPT_WEIGHTS = 1 << 29  # without a budget, weights up to this size are kept for the line search
+_KEPT_WEIGHTS = 1 << 28  # without a budget, weights up to this size are kept for the line search, unless
+_KEPT_WEIGHTS_SMALL = 1 << 26  # they are larger than this and than the data
 _SCRATCH_ARRAYS = 6  # arrays of a block's size that a thread works in
 
 
@@ -128,13 +129,14 @@ def plan_fit(
     ring_bytes = itemsize * sum(
         rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape)
     )
-    room = None if memory is None else memory - 2 * ring_bytes
+    data_bytes = prod(shape) * data_itemsize
+    unasked = min(_KEPT_WEIGHTS, max(_KEPT_WEIGHTS_SMALL, data_bytes))
     cores = []
     for mode in range(len(shape)):
         plan = plan_core(core_sizes(shape, mode, samples), rank, mode)
         least = _least_memory(plan, itemsize, threads)
         weights = plan.entries * itemsize
-        keeps = weights <= (_DEFAULT_KEPT_WEIGHTS if room is None else room - least)
+        keeps = weights <= (unasked if memory is None else memory - 2 * ring_bytes - least)
         passes = 3 if keeps else 4  # forward, adjoint, forward of the direction; the weights' forward again
         columns = plan.alpha * plan.beta
         solve = columns**3 // 3 + 2 * plan.slices * columns**2
@@ -148,7 +150,6 @@ def plan_fit(
                 least + (weights if keeps else 0),
             )
         )
-    data_bytes = prod(shape) * data_itemsize
     fit_plan = FitPlan(shape, rank, tuple(cores), data_bytes, ring_bytes, _notes(shape, rank, ring_bytes, data_bytes))
     if memory is not None and fit_plan.memory > memory:
         smallest = 2 * ring_bytes + max(_least_memory(core.plan, itemsize, threads) for core in cores)

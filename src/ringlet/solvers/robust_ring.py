@@ -79,7 +79,7 @@ class AWRTRD(RobustRing):
         Kernel width: a rule that adapts it to the residuals, or a fixed width in the data's units (infinite: least
         squares).
     sigma_factor : float, optional
-        Factor of the rule; 2 for "iqr" and 4 for "maxabs" (the same for symmetric residuals).
+        Factor of the rule; 2.5 for "iqr" and 5 for "maxabs" (the same for symmetric residuals).
     sigma_min : float
         The rules never go below this fraction of the data's range.
     ridge : float

@@ -34,6 +34,7 @@ __all__ = ["RobustRun", "working_dtype"]
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _PILOT_ENTRIES = 1 << 17  # entries that the kernel width is measured on, before each core's update
+_NARROWING = 0.85  # the kernel width shrinks by this factor a sweep at most
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
 
@@ -106,6 +107,7 @@ class RobustRun:
         self._grams = GramChain(self._cores, self._run)
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
+        self._narrowest = 0.0  # the kernel width must not go below this in the present sweep
 
     def ring(self) -> TensorRing:
         """The present ring in the data's units; slices without any data are made from their neighbours."""
@@ -132,13 +134,16 @@ class RobustRun:
                 self._grams.replace(mode, core)
                 moved = True
         before, self._shape_gram = self._shape_gram, self._last_mode_gram()
-        self.sigma = trusts[-1].width * self._size if trusts else inf
+        width = trusts[-1].width if trusts else inf
+        settling = isinstance(self._solver.sigma, str) and width <= self._narrowest < inf
+        self.sigma, self._narrowest = width * self._size, _NARROWING * width
         return SweepReport(
             change=relative_change(self._shape_gram, before),
-            loss=_mean([trust.loss for trust in trusts]) * self._size**2,
+            loss=_mean([trust.loss for trust in trusts]) * self._size * self._size,
             sigma=self.sigma,
             mean_weight=_mean([trust.mean_weight for trust in trusts]),
             stalled=not moved,
+            settling=settling,
         )
 
     def _step(self, sketch: Sketch, trust: Trust, mode: int) -> Core | None:
@@ -205,23 +210,25 @@ class RobustRun:
         pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores), keep_weights=False).residuals()
         if not pilot.size:
             return None
-        width = self._width(pilot, sweep)
+        width = self._width(pilot)
         if width == inf:
             return Trust(width, float(np.mean(0.5 * pilot.astype(np.float64) ** 2)), 1.0)
         weights = self._loss.weight(pilot, width, np.empty_like(pilot))
         return Trust(width, float(np.mean(self._loss.value(pilot, width))), float(np.mean(weights)))
 
-    def _width(self, pilot: Floats, sweep: int) -> float:
-        """The kernel width sigma, in units of the data's size; infinite in the first sweep of an adaptive rule."""
+    def _width(self, pilot: Floats) -> float:
+        """The kernel width sigma, in units of the data's size.
+
+        An adaptive width starts at the spread of the data themselves and narrows slowly, so that entries which an
+        unfinished model does not reach yet are not taken for outliers.
+        """
         solver = self._solver
         if solver.loss == "l2":
             return inf
         if not isinstance(solver.sigma, str):
             return float(solver.sigma) / self._size
-        if sweep == 1 and self._problem.init is None:
-            return inf
         factor = solver.sigma_factor or DEFAULT_FACTORS[solver.sigma]
-        return kernel_width(pilot, solver.sigma, factor, solver.sigma_min)
+        return max(kernel_width(pilot, solver.sigma, factor, solver.sigma_min), self._narrowest)
 
     def _stream(self, sketch: Sketch, *, keep_weights: bool) -> StreamedPass:
         rank = [core.shape[0] for core in sketch.cores]

@@ -63,11 +63,10 @@ def random_start(
     cores = []
     for mode, length in enumerate(shape):
         before, after = rank[mode], rank[(mode + 1) % order]
-        constant = abs(centre) ** (1 / order) / before  # summed over all bonds the product is the centre
-        if mode == 0:
-            constant = copysign(constant, centre)
+        constant = abs(centre) ** (1 / order) / before  # summed over all bonds the product is |centre|
         noise = _NOISE ** (1 / order) / np.sqrt(before) * rng.standard_normal((before, length, after))
-        cores.append((constant + noise).astype(dtype))
+        sign = copysign(1.0, centre) if mode == 0 else 1.0
+        cores.append((sign * (constant + noise)).astype(dtype))
     return cores
 
 

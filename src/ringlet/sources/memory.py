@@ -144,9 +144,12 @@ def _check_array(array: NDArray[Any]) -> None:
 
 
 def _outer(array: NDArray[Any], block: Block) -> NDArray[Any]:
-    """Outer indexing: views for slices, then one take an index array, the one that shrinks the block most first."""
-    part = array[tuple(chosen if isinstance(chosen, slice) else slice(None) for chosen in block)]
-    takes = [(len(chosen) / array.shape[axis], axis) for axis, chosen in enumerate(block) if not isinstance(chosen, slice)]
-    for _, axis in sorted(takes):
-        part = part.take(block[axis], axis=axis)
+    """Outer indexing in one step, so that nothing larger than the block itself is made."""
+    lists = [axis for axis, chosen in enumerate(block) if not isinstance(chosen, slice)]
+    index = list(block)
+    for place, axis in enumerate(lists):
+        index[axis] = np.reshape(index[axis], (-1, *(1,) * (len(lists) - place - 1)))
+    part = array[tuple(index)]
+    if lists and lists[-1] - lists[0] >= len(lists):  # NumPy puts index arrays that stand apart first
+        part = np.moveaxis(part, range(len(lists)), lists)
     return part

@@ -1,0 +1,59 @@
+"""Solving with the Gram matrix, against NumPy's dense solver."""
+
+import numpy as np
+import pytest
+
+from ringlet.execution import Threads
+from ringlet.solvers.direction import GramFactor
+
+
+def random_gram(size, rank=None, seed=0):
+    factor = np.random.default_rng(seed).standard_normal((rank or 2 * size, size))
+    return factor.T @ factor
+
+
+@pytest.mark.parametrize("size", [1, 5, 255, 256, 257, 700])
+@pytest.mark.parametrize("rows", [1, 300])
+def test_solve_agrees_with_a_dense_solver(size, rows):
+    gram = random_gram(size)
+    right = np.random.default_rng(1).standard_normal((rows, size))
+    shift = 1e-10 * np.linalg.norm(gram) + 0.5
+    expected = np.linalg.solve(gram + shift * np.eye(size), right.T).T
+    factor = GramFactor(gram.copy(), 0.5, np.dtype("f8"), map)
+    np.testing.assert_allclose(factor.solve(right, map), expected, rtol=1e-7, atol=1e-10)
+
+
+def test_threads_do_not_change_the_bits():
+    gram, right = random_gram(600), np.random.default_rng(1).standard_normal((600, 600)).astype(np.float32)
+    results = set()
+    for count in (1, 2, 3):
+        with Threads(count) as threads:
+            factor = GramFactor(gram.copy(), 0.0, np.dtype("f4"), threads.run)
+            results.add(factor.solve(right, threads.run).tobytes())
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("size", [60, 600])
+def test_singular_gram_gives_a_descent_direction_in_its_range(size):
+    gram = random_gram(size, rank=size // 3)
+    right = np.random.default_rng(1).standard_normal((20, size)) @ gram
+    found = GramFactor(gram.copy(), 0.0, np.dtype("f8"), map).solve(right, map)
+    np.testing.assert_allclose(found @ gram, right, rtol=1e-5, atol=1e-5 * np.abs(right).max())
+    assert np.sum(found * right) > 0
+
+
+@pytest.mark.parametrize("size", [40, 600])
+def test_slightly_indefinite_gram_is_shifted_until_it_can_be_factored(size):
+    rng = np.random.default_rng(2)
+    basis, _ = np.linalg.qr(rng.standard_normal((size, size)))
+    values = np.ones(size)
+    values[-1] = -1e-6
+    gram = (basis * values) @ basis.T
+    gram = (gram + gram.T) / 2
+    right = rng.standard_normal((3, size))
+    found = GramFactor(gram.copy(), 0.0, np.dtype("f8"), map).solve(right, map)
+    start = 1e-10 * np.linalg.norm(gram)
+    candidates = [
+        np.linalg.solve(gram + start * 10**power * np.eye(size), right.T).T for power in range(1, 8)
+    ]
+    assert min(np.abs(found - candidate).max() / np.abs(candidate).max() for candidate in candidates) < 1e-6

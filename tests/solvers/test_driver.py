@@ -1,0 +1,83 @@
+"""The one loop: history, callbacks, stopping, statuses, progress."""
+
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from oracles import dense, random_cores
+
+from ringlet import AWRTRD, Status, decompose
+
+X = dense(random_cores((8, 7, 6), (2, 2, 2)))
+
+
+def test_history_has_one_record_a_sweep():
+    fit = decompose(X, 2, solver=AWRTRD(sweeps=7, tol=0))
+    assert [record.sweep for record in fit.history] == list(range(1, 8))
+    assert fit.status is Status.SWEEPS_USED
+    assert fit.history[0].change == np.inf
+    for record in fit.history[1:]:
+        assert record.seconds > 0
+        assert 0 <= record.mean_weight <= 1
+        assert record.loss >= 0
+        assert 0 < record.sigma < np.inf
+
+
+def test_a_settled_ring_stops_after_two_quiet_sweeps():
+    fit = decompose(X, 2, solver=AWRTRD(sweeps=500, tol=1e-3))
+    assert fit.status is Status.CONVERGED
+    assert all(record.change < 1e-3 for record in fit.history[-2:])
+    assert fit.history[-3].change >= 1e-3
+
+
+def test_callback_sees_immutable_states_and_can_stop():
+    states = []
+
+    def watch(state):
+        states.append((state, state.ring, state.tensor))
+        return state.sweep == 4
+
+    fit = decompose(X, 2, solver=AWRTRD(sweeps=50, tol=0), callback=watch)
+    assert fit.status is Status.STOPPED
+    assert len(fit.history) == len(states) == 4
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        states[0][0].sweep = 9
+    assert states[0][0].record == fit.history[0]
+    first, last = states[0][1], states[-1][1]
+    np.testing.assert_array_equal(np.asarray(last), np.asarray(fit.ring))
+    assert first.distance(last) > 0  # rings handed out earlier keep their values
+    np.testing.assert_array_equal(states[0][2], np.asarray(first))
+
+
+def test_a_truthy_answer_that_is_not_true_does_not_stop():
+    fit = decompose(X, 2, solver=AWRTRD(sweeps=3, tol=0), callback=lambda state: 1)
+    assert len(fit.history) == 3
+
+
+def test_every_status_gives_advice():
+    for status in Status:
+        assert len(str(status)) > 30
+        assert str(status) == status.value
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_shown_on_standard_error_only(terminal, monkeypatch, capsys):
+    import rich.console
+
+    stream = io.StringIO()
+    real = rich.console.Console
+    monkeypatch.setattr(rich.console, "Console", lambda **_: real(file=stream, force_terminal=terminal, width=100))
+    decompose(X, 2, solver=AWRTRD(sweeps=3, tol=0), progress=True)
+    assert "sweep" in stream.getvalue()
+    assert "change" in stream.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_solvers_are_frozen_and_comparable():
+    solver = AWRTRD(sweeps=3)
+    assert solver == AWRTRD(sweeps=3) != AWRTRD(sweeps=4)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        solver.sweeps = 5
+    assert solver.handles_missing
+    assert solver.robust

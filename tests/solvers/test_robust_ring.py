@@ -1,0 +1,247 @@
+"""AWRTRD and SAWRTRD: against a dense reference, and the promises about bits, units and inputs."""
+
+import math
+import os
+import signal
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+from oracles import dense, random_cores
+from reference_awrtrd import sweep as reference_sweep
+from reference_awrtrd import trals_sweep
+
+import ringlet
+from ringlet import AWRTRD, SAWRTRD, TensorRing, complete, decompose
+from ringlet.solvers import plan as plan_module
+
+
+def damaged(shape=(12, 11, 10), rank=(2, 3, 2), seed=0, outliers=0.1):
+    rng = np.random.default_rng(seed)
+    truth = dense(random_cores(shape, rank, seed=seed)) + 3.0
+    x = truth.copy()
+    hit = rng.random(shape) < outliers
+    x[hit] += rng.standard_normal(shape)[hit] * 30
+    return truth, x, hit
+
+
+def bits(ring):
+    return b"".join(core.tobytes() for core in ring.cores)
+
+
+def relative(estimate, truth):
+    return np.linalg.norm(np.asarray(estimate) - truth) / np.linalg.norm(truth)
+
+
+@pytest.mark.parametrize("loss", ["correntropy", "cauchy", "huber", "l2"])
+@pytest.mark.parametrize(("ridge", "scaling"), [(0.0, "global"), (0.02, "global"), (0.0, "none"), (0.0, "local")])
+def test_a_sweep_equals_the_dense_reference(loss, ridge, scaling):
+    shape, rank = (5, 4, 3, 4), (2, 3, 2, 2)
+    _, x, _ = damaged(shape, rank, outliers=0.2)
+    observed = np.random.default_rng(3).random(shape) < 0.7
+    init = random_cores(shape, rank, seed=5)
+    solver = AWRTRD(sweeps=2, tol=0, sigma=2.5, loss=loss, ridge=ridge, scaling=scaling)
+    fit = decompose(x, rank, solver=solver, mask=observed, init=init)
+    expected = init
+    for _ in range(2):
+        expected = reference_sweep(expected, x, observed, 2.5, loss, ridge, scaling)
+    np.testing.assert_allclose(np.asarray(fit.ring), dense(expected), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("shape", "rank"), [((7, 6), (2, 2)), ((6, 5, 7), (2, 3, 2)), ((4, 3, 5, 3), (2, 2, 3, 2))])
+def test_infinite_width_and_all_entries_is_a_sweep_of_trals(shape, rank):
+    x = dense(random_cores(shape, rank, seed=1)) + 0.1 * np.random.default_rng(0).standard_normal(shape)
+    init = random_cores(shape, rank, seed=4)
+    expected = dense(trals_sweep(init, x))
+    for solver in (AWRTRD(sweeps=1, sigma=math.inf), SAWRTRD(sweeps=1, loss="l2", samples=10**9)):
+        fit = decompose(x, rank, solver=solver, init=init)
+        assert relative(fit.ring, expected) < 1e-5
+
+
+def test_sampling_everything_gives_the_bits_of_awrtrd():
+    _, x, _ = damaged()
+    a = decompose(x, 3, solver=AWRTRD(sweeps=5, tol=0))
+    b = decompose(x, 3, solver=SAWRTRD(sweeps=5, tol=0, samples=132))
+    c = decompose(x, 3, solver=SAWRTRD(sweeps=5, tol=0, samples=10**6))
+    assert bits(a.ring) == bits(b.ring) == bits(c.ring)
+
+
+@pytest.mark.parametrize("solver", [AWRTRD, SAWRTRD])
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8])
+def test_seed_gives_same_bits_on_any_thread_count(solver, dtype, monkeypatch):
+    monkeypatch.setattr(plan_module, "_BLOCK_ENTRIES", 1 << 10)  # many pieces, many tiles
+    monkeypatch.setattr(plan_module, "_OPERATOR_BYTES", 1 << 10)
+    _, x, _ = damaged((40, 30, 3, 12), (4, 3, 2, 3))
+    x = np.clip(x * 8, 0, 255).astype(dtype)
+    mask = np.random.default_rng(0).random(x.shape) < 0.8
+    extra = {"samples": 400} if solver is SAWRTRD else {}
+    fits = [
+        decompose(x, (4, 3, 2, 3), mask=mask, seed=7, solver=solver(sweeps=3, tol=0, threads=threads, **extra))
+        for threads in (1, 2, 3, 2)
+    ]
+    assert len({bits(fit.ring) for fit in fits}) == 1
+    other = decompose(x, (4, 3, 2, 3), mask=mask, seed=8, solver=solver(sweeps=3, tol=0, **extra))
+    assert bits(other.ring) != bits(fits[0].ring)
+
+
+@pytest.mark.parametrize("factor", [4.0, 3.7, 1e-6, 1e200, -2.0])
+def test_scaled_data_give_the_scaled_ring(factor):
+    _, x, _ = damaged()
+    plain = decompose(x, 3, solver=AWRTRD(sweeps=10, tol=0))
+    scaled = decompose(factor * x, 3, solver=AWRTRD(sweeps=10, tol=0))
+    assert relative(np.asarray(scaled.ring) / factor, np.asarray(plain.ring)) < 1e-6
+    assert scaled.sigma == pytest.approx(abs(factor) * plain.sigma)
+
+
+def test_outliers_are_found_and_the_truth_comes_back():
+    truth, x, hit = damaged((20, 18, 16), (2, 3, 2))
+    fit = decompose(x, (3, 3, 3), solver=AWRTRD(sweeps=200, tol=1e-6))
+    least_squares = decompose(x, (3, 3, 3), solver=AWRTRD(sweeps=200, tol=1e-6, loss="l2"))
+    assert relative(fit.ring, truth) < 0.05 < 0.3 < relative(least_squares.ring, truth)
+    weights = fit.weights()
+    far = np.abs(x - truth) > 10
+    assert weights[far].max() < 0.2
+    assert weights[~hit].min() > 0.8
+
+
+@pytest.mark.parametrize("sampling", ["subtensor", "uniform-rows", "leverage-rows"])
+@pytest.mark.parametrize("scaling", ["global", "local"])
+def test_every_sampling_and_scaling_recovers_a_ring(sampling, scaling):
+    truth, x, _ = damaged((20, 18, 16), (2, 2, 2), outliers=0.05)
+    mask = np.random.default_rng(1).random(x.shape) < 0.8
+    solver = SAWRTRD(samples=150, sweeps=60, tol=0, sampling=sampling, scaling=scaling)
+    fit = decompose(x, 3, solver=solver, mask=mask)
+    assert relative(fit.ring, truth) < 0.1
+    assert not math.isnan(fit.history[-1].loss)
+
+
+def test_gradient_descent_without_scaling_makes_progress():
+    truth, x, _ = damaged()
+    fit = decompose(x, 3, solver=SAWRTRD(samples=60, sweeps=30, tol=0, scaling="none"))
+    assert relative(fit.ring, truth) < relative(np.full_like(truth, truth.mean()), truth)
+
+
+@pytest.mark.parametrize("loss", ["correntropy", "cauchy", "huber"])
+@pytest.mark.parametrize("sigma", ["iqr", "maxabs", 1.0])
+def test_every_robust_loss_and_width_beats_least_squares(loss, sigma):
+    truth, x, _ = damaged((16, 15, 14), (2, 2, 2))
+    robust = decompose(x, 3, solver=AWRTRD(sweeps=60, loss=loss, sigma=sigma))
+    plain = decompose(x, 3, solver=AWRTRD(sweeps=60, loss="l2"))
+    assert relative(robust.ring, truth) < 0.6 * relative(plain.ring, truth)
+
+
+def test_all_ways_to_say_missing_give_the_same_bits():
+    _, x, _ = damaged()
+    observed = np.random.default_rng(2).random(x.shape) < 0.7
+    with_nan = np.where(observed, x, np.nan)
+    solver = AWRTRD(sweeps=4, tol=0)
+    fits = [
+        decompose(with_nan, 3, solver=solver),
+        decompose(x, 3, mask=observed, solver=solver),
+        decompose(np.ma.array(x, mask=~observed), 3, solver=solver),
+        decompose(np.ma.array(with_nan, mask=False), 3, mask=observed, solver=solver),
+    ]
+    assert len({bits(fit.ring) for fit in fits}) == 1
+
+
+def test_what_is_missing_does_not_matter():
+    _, x, _ = damaged()
+    observed = np.random.default_rng(2).random(x.shape) < 0.7
+    ruined = np.where(observed, x, 1e30)
+    solver = AWRTRD(sweeps=4, tol=0)
+    a, b = (decompose(data, 3, mask=observed, solver=solver) for data in (x, ruined))
+    assert bits(a.ring) == bits(b.ring)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.uint8, np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float32, np.float64, ">f4", ">i2"]
+)
+def test_every_dtype_is_fitted_in_its_own_units(dtype):
+    rng = np.random.default_rng(0)
+    truth = 70 + 10 * np.add.outer(np.sin(np.arange(30)), np.cos(np.arange(25)))[:, :, None] * np.ones(6)
+    x = truth.round().astype(dtype)
+    x[rng.random(x.shape) < 0.05] = 0
+    fit = decompose(x, (2, 3, 2), solver=AWRTRD(sweeps=60, tol=0))
+    assert relative(fit.ring, truth) < 0.03
+    assert fit.ring.dtype == (np.float64 if dtype is np.float64 else np.float32)
+
+
+def test_any_memory_layout_gives_the_same_bits():
+    _, x, _ = damaged()
+    padded = np.zeros((24, 11, 20))
+    padded[::2, :, ::2] = x
+    solver = SAWRTRD(samples=50, sweeps=3, tol=0)
+    fits = [decompose(data, 3, solver=solver) for data in (x, np.asfortranarray(x), padded[::2, :, ::2])]
+    assert len({bits(fit.ring) for fit in fits}) == 1
+
+
+def test_inputs_are_never_changed():
+    _, x, _ = damaged()
+    x[0, 0, 0] = np.nan
+    mask = np.random.default_rng(2).random(x.shape) < 0.7
+    init = random_cores(x.shape, (3, 3, 3))
+    copies = x.copy(), mask.copy(), [core.copy() for core in init]
+    for array in (x, mask, *init):
+        array.flags.writeable = False
+    decompose(x, 3, mask=mask, init=init, solver=SAWRTRD(samples=50, sweeps=3))
+    np.testing.assert_array_equal(x, copies[0])
+    np.testing.assert_array_equal(mask, copies[1])
+    for core, copy in zip(init, copies[2], strict=True):
+        np.testing.assert_array_equal(core, copy)
+
+
+@pytest.mark.parametrize("solver", [AWRTRD(sweeps=1, threads=2), SAWRTRD(samples=2000, sweeps=2, threads=2)])
+def test_no_float_copy_of_a_uint8_array_is_made(solver):
+    x = np.random.default_rng(0).integers(0, 255, (400, 300, 3, 200), dtype=np.uint8)  # 72 MB, 288 MB as float32
+    tracemalloc.start()
+    decompose(x, (4, 4, 3, 4), solver=solver)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 70e6
+
+
+def test_a_memory_budget_changes_no_bit_and_an_impossible_one_is_refused():
+    _, x, _ = damaged((40, 30, 20), (3, 3, 3))
+    plenty = decompose(x, 3, solver=AWRTRD(sweeps=2, memory="1GB"))
+    plan = ringlet.plan(x.shape, 3, solver=AWRTRD(), dtype=x.dtype)
+    weights = x.size * 8
+    tight = decompose(x, 3, solver=AWRTRD(sweeps=2, memory=plan.memory - weights // 2))
+    assert bits(plenty.ring) == bits(tight.ring)
+    with pytest.raises(ringlet.errors.BudgetError, match="smallest possible budget is"):
+        decompose(x, 3, solver=AWRTRD(memory=1000))
+
+
+def test_init_is_where_the_fit_starts():
+    _, x, _ = damaged()
+    first = decompose(x, 3, solver=AWRTRD(sweeps=40, tol=0))
+    again = decompose(x, 3, solver=AWRTRD(sweeps=1), init=first.ring)
+    assert relative(again.ring, np.asarray(first.ring)) < 0.05
+    unbalanced = TensorRing([first.ring.cores[0] * 1e6, first.ring.cores[1] / 1e6, first.ring.cores[2]])
+    same = decompose(x, 3, solver=AWRTRD(sweeps=1), init=unbalanced)
+    assert relative(same.ring, np.asarray(again.ring)) < 1e-6
+
+
+def test_complete_gives_the_dense_tensor():
+    truth, x, _ = damaged()
+    est = complete(x, solver=AWRTRD(sweeps=60), rank=3)
+    np.testing.assert_array_equal(est.tensor, np.asarray(est.ring))
+    assert relative(est.tensor, truth) < 0.2
+    with pytest.raises(ringlet.errors.ArgumentError, match="rank=None"):
+        complete(x, solver=AWRTRD())
+
+
+def test_interrupt_returns_the_best_ring_so_far():
+    _, x, _ = damaged((60, 50, 40), (3, 3, 3))
+    seen = []
+
+    def interrupt_in_the_next_sweep(state):
+        seen.append(state.sweep)
+        if state.sweep == 3:
+            threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    fit = decompose(x, 12, solver=AWRTRD(sweeps=10_000, tol=0), callback=interrupt_in_the_next_sweep)
+    assert fit.status is ringlet.Status.INTERRUPTED
+    assert 3 <= len(fit.history) < 10_000
+    assert np.isfinite(np.asarray(fit.ring)).all()
+    assert "init=" in str(fit.status)
