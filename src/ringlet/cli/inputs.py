@@ -104,7 +104,7 @@ def default_rank(shape: tuple[int, ...]) -> tuple[int, ...]:
     Examples
     --------
     >>> default_rank((1356, 2040, 3)), default_rank((300, 451, 3)), default_rank((1080, 1920, 3, 50))
-    ((9, 20, 3), (9, 11, 3), (20, 20, 3, 9))
+    ((9, 20, 3), (9, 9, 3), (20, 20, 3, 9))
     """
     order = len(shape)
     for bond in range(_LARGEST_DEFAULT, 0, -1):

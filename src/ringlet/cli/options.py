@@ -87,17 +87,18 @@ class SolverOptions:
     tol: float
     loss: Literal["correntropy", "cauchy", "huber", "l2"]
     sigma: Literal["iqr", "maxabs"] | float
-    ridge: float
+    ridge: float | None
     threads: int | None
     memory: str | None
 
-    def build(self, shape: tuple[int, ...]) -> RobustRing:
-        """Make the solver for a tensor of this shape."""
+    def build(self, shape: tuple[int, ...], *, ridge: float = 0.0) -> RobustRing:
+        """Make the solver for a tensor of this shape; `ridge` is what holds if none was asked for."""
         settings: dict[str, Any] = {
             field.name: getattr(self, field.name)
             for field in fields(self)
-            if field.name not in ("solver", "samples")
+            if field.name not in ("solver", "samples", "ridge")
         }
+        settings["ridge"] = ridge if self.ridge is None else self.ridge
         if self.samples is not None:
             if self.solver == "awrtrd":
                 raise click.UsageError("--samples is for sawrtrd; awrtrd looks at all entries")
@@ -198,9 +199,8 @@ solver_options = _gathered(
             "--ridge",
             type=float,
             metavar="R",
-            default=_defaults.ridge,
-            show_default=True,
-            help="Penalty on the cores; 0.03 to 0.1 helps where many entries are missing.",
+            help="Penalty on the cores, up to 0.1 where many entries are missing.  "
+            "[default: 0.01 to restore pictures and videos, else 0]",
         ),
         click.option(
             "--threads", type=int, metavar="N", help="By default all cores. Never changes the result."

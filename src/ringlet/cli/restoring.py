@@ -33,6 +33,8 @@ def check_paths(paths: Iterable[Path | None], *, force: bool) -> None:
 def check_restored(path: Path, loaded: Loaded) -> None:
     """Refuse a path that cannot hold the restored tensor in the dtype of the damaged one."""
     kind = check_kind(path, loaded.array.shape)
+    if {kind, loaded.kind} == {"image", "video"}:
+        raise ArgumentError(f"cannot write {path}: a picture gives a picture, a video gives a video")
     if kind in ("image", "video") and loaded.array.dtype not in (np.uint8, np.uint16):
         raise ArgumentError(
             f"cannot write {path} from entries of dtype {loaded.array.dtype}: pictures and videos hold whole "

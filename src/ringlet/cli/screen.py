@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from math import isfinite
+from textwrap import wrap
 from typing import Any
 
 import click
@@ -10,17 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["percent", "print_facts", "print_json", "print_lines", "print_table", "terminal_width", "times"]
+__all__ = ["percent", "print_facts", "print_json", "print_table", "terminal_width", "times"]
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Print names and values in two columns; a value may have several lines."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts:
-        table.add_row(name, Text(value))
-    _console().print(table)
+    """Print names and values in two columns; values wrap at spaces only, so that paths stay whole."""
+    rows = list(facts)
+    console = _console()
+    indent = 2 + max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        lines = [piece for line in value.splitlines() for piece in _wrapped(line, console.width - indent)]
+        text = Text.assemble((name.ljust(indent), "dim"), f"\n{' ' * indent}".join(lines))
+        console.print(text, soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: Iterable[int] = (0,)) -> None:
@@ -34,12 +36,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: 
     for row in rows:
         table.add_row(*map(Text, row))
     _console().print(table)
-
-
-def print_lines(*lines: str) -> None:
-    """Print plain sentences, wrapped to the terminal."""
-    for line in lines:
-        _console().print(Text(line))
 
 
 def print_json(content: dict[str, Any]) -> None:
@@ -76,6 +72,10 @@ def terminal_width() -> int:
 
 def _console() -> Console:
     return Console(highlight=False)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    return wrap(line, max(20, width), break_long_words=False, break_on_hyphens=False)
 
 
 def _finite(content: Any) -> Any:

@@ -49,10 +49,12 @@ def plot_history(
     for axes in (left, right, twin):
         _dress(axes)
     sweeps = [record.sweep for record in history]
-    _draw(left, sweeps, [record.change for record in history], _BLUE, "relative change")
+    changes = [record.change if record.change > 0 else nan for record in history]  # a log axis has no zero
+    _draw(left, sweeps, changes, _BLUE, "relative change")
     _draw(right, sweeps, [record.sigma for record in history], _BLUE, f"kernel width ({units})")
     _draw(twin, sweeps, [record.mean_weight for record in history], _RED, "mean weight (1 = trusted)")
-    left.set_yscale("log")
+    if any(map(isfinite, changes)):
+        left.set_yscale("log")
     left.set_title("Change of the ring in each sweep")
     right.set_title("Kernel width and trust")
     right.set_ylim(bottom=0)
@@ -70,7 +72,9 @@ def _figure() -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependencyError('plots need Matplotlib: pip install "ringlet[plot]"') from error
-    return Figure(figsize=(10, 3.8), dpi=160, layout="constrained")
+    figure = Figure(figsize=(10, 3.9), dpi=160, layout="constrained")
+    figure.set_layout_engine(w_pad=0.12, h_pad=0.1)
+    return figure
 
 
 def _dress(axes: Any) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ringlet.api import decompose
 from ringlet.cli.options import force_option, json_option, seed_option
-from ringlet.cli.screen import percent, print_json, print_lines, print_table, times
+from ringlet.cli.screen import percent, print_json, print_table, times
 from ringlet.errors import MissingDependencyError, OutputError
 from ringlet.report.history import plot_history
 from ringlet.report.metrics import psnr, ssim
@@ -148,7 +148,7 @@ def _write(
     fit: Fit,
 ) -> None:
     damaged, squares, robust = rows
-    rank = times(fit.ring.rank)
+    rank = ", ".join(map(str, fit.ring.rank))
     write_array(paths["damaged.png"], damaged.pixels, force=True)
     write_array(paths["restored.png"], robust.pixels, force=True)
     _save(draw_outliers(outlier_map(fit)), paths["outliers.png"])
@@ -174,10 +174,8 @@ def _save(picture: "Image", path: Path) -> None:
 
 
 def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path) -> None:
-    print_lines(
-        f"The photo {photo}, {times(truth.shape)}: "
-        f"{percent(_HIDDEN)} of the entries hidden, {percent(_RUINED)} of the rest ruined."
-    )
+    damage = f"{percent(_HIDDEN)} of the entries hidden, {percent(_RUINED)} of the rest ruined"
+    click.echo(f"{photo}, {times(truth.shape)}: {damage}")
     print_table(
         ("", "PSNR dB", "SSIM", "seconds", "stored"),
         [
@@ -191,14 +189,13 @@ def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path
             for row in rows
         ],
     )
-    rank = ",".join(map(str, _RANK))
-    print_lines(
-        f"{percent(outlier_share(fit))} of the known entries were judged outliers.",
-        f"The pictures and the ring are in {out}; look at {out / 'comparison.png'} first.",
-        "",
-        "Try next:",
-        f"  ringlet info {out / 'model.ring'}",
-        f"  ringlet restore {out / 'damaged.png'} --missing 0 --rank {rank} --ridge {_RIDGE} -o clean.png",
+    click.echo(
+        f"{percent(outlier_share(fit))} of the known entries were judged outliers.\n"
+        f"Look at {out / 'comparison.png'}; the other pictures and the ring are beside it.\n"
+        "\n"
+        "Try next:\n"
+        f"  ringlet info {out / 'model.ring'}\n"
+        f"  ringlet restore {out / 'damaged.png'} --missing 0 --ridge {_RIDGE} -o clean.png"
     )
 
 

@@ -16,7 +16,7 @@ from ringlet.cli.options import (
     json_option,
     solver_options,
 )
-from ringlet.cli.screen import print_facts, print_json, print_lines, print_table, times
+from ringlet.cli.screen import print_facts, print_json, print_table, times
 from ringlet.solvers.budget import format_bytes
 from ringlet.solvers.fit_plan import FitPlan
 from ringlet.solvers.robust_ring import SAWRTRD, RobustRing
@@ -90,7 +90,7 @@ def _show(planned: FitPlan, solver: RobustRing, dtype: str) -> None:
         [*rows, ("sweep", "", "", *total)],
         text=(0, 1, 2),
     )
-    print_lines(*(f"note: {note}" for note in planned.notes))
+    print_facts(("note", note) for note in planned.notes)
 
 
 def _content(planned: FitPlan, solver: RobustRing, dtype: str) -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""`ringlet demo`, end to end: it is its own best test."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage import data
+
+from ringlet import TensorRing
+from ringlet.sources.files import load
+
+NAMES = ["comparison.png", "damaged.png", "history.png", "model.ring", "outliers.png", "restored.png"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    from click.testing import CliRunner
+
+    from ringlet.cli.main import main
+
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    result = CliRunner().invoke(main, ["demo", "--out", str(folder), "--json"])
+    assert result.exit_code == 0, result.output
+    return folder, json.loads(result.stdout)
+
+
+def test_the_robust_fit_beats_least_squares_by_far(demo):
+    results = demo[1]["results"]
+    assert results["SAWRTRD"]["psnr"] > results["least squares"]["psnr"] + 10
+    assert results["SAWRTRD"]["ssim"] > 0.7
+    assert results["least squares"]["psnr"] > results["damaged"]["psnr"]
+    assert results["SAWRTRD"]["stored_bytes"] < results["damaged"]["stored_bytes"]
+
+
+def test_about_the_share_that_was_ruined_is_judged_outliers(demo):
+    assert 0.15 < demo[1]["outlier_share"] < 0.25
+
+
+def test_all_files_are_there_and_can_be_opened(demo):
+    folder, content = demo
+    assert sorted(path.name for path in folder.iterdir()) == NAMES
+    assert sorted(content["outputs"]) == [str(folder / name) for name in NAMES]
+    for name in NAMES:
+        if name.endswith(".png"):
+            with Image.open(folder / name) as picture:
+                picture.load()
+
+
+def test_half_of_the_entries_of_the_damaged_picture_are_hidden(demo):
+    photo, damaged = data.chelsea(), load(demo[0] / "damaged.png").array
+    assert damaged.shape == photo.shape
+    assert 0.38 < (damaged == photo).mean() < 0.43  # half of the entries, but for the ruined fifth
+    assert 0.5 < (damaged == 0).mean() < 0.6
+
+
+def test_the_restored_picture_is_the_ring(demo):
+    ring = TensorRing.load(demo[0] / "model.ring")
+    restored = load(demo[0] / "restored.png").array
+    assert np.abs(np.clip(np.asarray(ring), 0, 255) - restored).max() <= 0.51
+
+
+def test_files_that_exist_are_kept_without_force(demo, run):
+    folder, _ = demo
+    before = (folder / "model.ring").stat().st_mtime_ns
+    result = run("demo", "--out", folder)
+    assert result.exit_code == 2
+    assert "exists already" in result.stderr
+    assert (folder / "model.ring").stat().st_mtime_ns == before
+
+
+def test_a_directory_that_cannot_be_made_is_an_error_in_one_line(tmp_path, run):
+    (tmp_path / "file").write_text("")
+    result = run("demo", "--out", tmp_path / "file" / "folder")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: cannot make the directory")

@@ -1,0 +1,119 @@
+"""`ringlet fit`, `info` and `plan` through real files."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from ringlet import TensorRing
+from ringlet.cli.inputs import default_rank
+from ringlet.cli.ring_text import ring_text
+from ringlet.ring.ranks import bond_limits
+from ringlet.store.outputs import write_array
+
+
+@pytest.fixture
+def ring_file(tmp_path, run, photo):
+    write_array(tmp_path / "in.png", photo)
+    result = run("fit", tmp_path / "in.png", "--rank", "6,6,3", "-o", tmp_path / "x.ring")
+    assert result.exit_code == 0, result.stderr
+    return tmp_path / "x.ring"
+
+
+def test_fit_saves_a_ring_close_to_the_picture(ring_file, photo):
+    ring = TensorRing.load(ring_file)
+    assert np.linalg.norm(np.asarray(ring) - photo) < 0.05 * np.linalg.norm(photo)
+
+
+def test_fit_tells_what_it_did(tmp_path, run, photo):
+    write_array(tmp_path / "in.png", photo)
+    said = run(
+        "fit", tmp_path / "in.png", "--rank", "4", "-o", tmp_path / "x.ring", "--solver", "sawrtrd"
+    ).stdout
+    for part in ("120 × 160 × 3, uint8, 0 % missing", "rank 4, 4, 4", "SAWRTRD", "outliers", "x.ring"):
+        assert part in said
+
+
+@pytest.mark.parametrize(("options", "solver"), [((), "AWRTRD"), (("--samples", "500"), "SAWRTRD")])
+def test_auto_takes_the_solver_that_fits(tmp_path, run, photo, options, solver):
+    write_array(tmp_path / "in.png", photo)
+    result = run("fit", tmp_path / "in.png", "--rank", "4", "-o", tmp_path / "x.ring", "--json", *options)
+    assert json.loads(result.stdout)["solver"] == solver
+
+
+def test_key_chooses_the_array_of_a_mat_file(tmp_path, run, photo):
+    savemat(tmp_path / "in.mat", {"a": photo[..., 0].astype(float), "b": photo.astype(float)})
+    assert run("fit", tmp_path / "in.mat", "--rank", "4", "-o", tmp_path / "x.ring").exit_code == 2
+    result = run("fit", tmp_path / "in.mat", "--key", "b", "--rank", "4", "-o", tmp_path / "x.ring")
+    assert result.exit_code == 0, result.stderr
+    assert TensorRing.load(tmp_path / "x.ring").shape == photo.shape
+
+
+def test_info_of_a_ring(run, ring_file):
+    said = run("info", ring_file).stdout
+    assert "height 120 ── 6 ── width 160 ── 3 ── colour 3" in said
+    content = json.loads(run("info", ring_file, "--json").stdout)
+    ring = TensorRing.load(ring_file)
+    assert content["shape"] == [120, 160, 3]
+    assert content["rank"] == [6, 6, 3]
+    assert content["bytes"] == ring.nbytes
+    assert content["norm"] == pytest.approx(ring.norm())
+
+
+def test_info_of_data(tmp_path, run):
+    x = np.arange(24.0).reshape(4, 6)
+    x[1, 2] = np.nan
+    np.save(tmp_path / "in.npy", x)
+    content = json.loads(run("info", tmp_path / "in.npy", "--missing", "0", "--json").stdout)
+    assert (content["shape"], content["dtype"]) == ([4, 6], "float64")
+    assert (content["minimum"], content["maximum"]) == (1, 23)
+    assert content["missing_share"] == pytest.approx(2 / 24)
+    assert "1 to 23" in run("info", tmp_path / "in.npy", "--missing", "0").stdout
+
+
+@pytest.mark.parametrize(
+    "array", [np.float32(2), np.zeros(0), np.full((2, 2), np.nan), np.array([[True, False]])]
+)
+def test_info_of_arrays_that_no_ring_fits(tmp_path, run, array):
+    np.save(tmp_path / "in.npy", array)
+    assert run("info", tmp_path / "in.npy").exit_code == 0
+
+
+def test_plan_of_a_file_and_of_its_shape_agree(tmp_path, run, photo):
+    write_array(tmp_path / "in.png", photo)
+    of_file = run("plan", tmp_path / "in.png", "--rank", "20,20,3", "--json").stdout
+    of_shape = run("plan", "--shape", "120,160,3", "--rank", "20,20,3", "--json").stdout
+    assert json.loads(of_file) == json.loads(of_shape)
+
+
+def test_plan_tells_costs_and_notes_and_writes_nothing(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = ("plan", "--shape", "1920,1080,3,50", "--rank", "80,80,3,20")
+    content = json.loads(run(*arguments, "--json").stdout)
+    assert [core["mode"] for core in content["cores"]] == [0, 1, 2, 3]
+    assert content["data_bytes"] == 1920 * 1080 * 3 * 50
+    assert content["sweep"]["operations"] == sum(core["operations"] for core in content["cores"])
+    assert "can carry only 9" in content["notes"][0]
+    said = run(*arguments).stdout
+    assert "SAWRTRD, 30,000 samples" in said
+    assert "note" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [(1356, 2040, 3), (300, 451, 3), (1080, 1920, 3, 50), (500, 400), (5, 4), (7, 6, 5, 4, 3, 2), (1, 1)],
+)
+def test_the_default_rank_is_small_and_no_bond_is_idle(shape):
+    rank = default_rank(shape)
+    assert bond_limits(shape, rank) == rank
+    assert all(1 <= bond <= min(20, length) for bond, length in zip(rank, shape, strict=True))
+
+
+def test_a_ring_too_long_for_the_line_is_drawn_downwards():
+    wide = ring_text((10,) * 9, (2,) * 9, None, 200)
+    tall = ring_text((10,) * 9, (2,) * 9, None, 60)
+    assert wide.count("\n") == 1
+    assert max(map(len, tall.splitlines())) <= 60
+    assert tall.count("10") == wide.count("10") == 9

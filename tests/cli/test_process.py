@@ -1,0 +1,90 @@
+"""The real `ringlet` process: exit codes, streams, signals."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ringlet import TensorRing
+
+RINGLET = Path(sys.executable).with_name("ringlet")
+
+
+def ringlet(*arguments, **options):
+    return subprocess.run(
+        [RINGLET, *map(str, arguments)], capture_output=True, text=True, check=False, **options
+    )
+
+
+def test_success_exits_0_with_nothing_but_json_on_stdout(tmp_path):
+    np.save(tmp_path / "in.npy", np.add.outer(np.arange(12.0), np.arange(9.0)))
+    done = ringlet("fit", tmp_path / "in.npy", "--rank", "2", "-o", tmp_path / "x.ring", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outputs"] == [str(tmp_path / "x.ring")]
+
+
+def test_wrong_input_exits_2_with_one_line_on_stderr(tmp_path):
+    failed = ringlet("info", tmp_path / "nowhere.npy")
+    assert failed.returncode == 2
+    assert failed.stdout == ""
+    assert failed.stderr == f"error: {tmp_path / 'nowhere.npy'} does not exist\n"
+
+
+def test_interrupting_a_fit_exits_130_and_still_writes_what_there_is(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "in.npy", rng.standard_normal((60, 50, 40)))
+    command = [
+        *(RINGLET, "restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--save", tmp_path / "x.ring"),
+        *("--rank", "5", "--sweeps", "1000000", "--tol", "0", "--json"),
+    ]
+    # A terminal's progress line shows every sweep at once, so we know when the fit is under way.
+    environment = {**os.environ, "TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        seen = b""
+        while b"e-" not in seen:  # the change of a finished sweep, e.g. 1.2e-03
+            byte = process.stderr.read(1)
+            assert byte, seen
+            seen += byte
+        process.send_signal(signal.SIGINT)
+        stdout, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    content = json.loads(stdout)
+    assert content["status"] == "INTERRUPTED"
+    assert content["sweeps"] >= 1
+    assert np.isfinite(np.load(tmp_path / "out.npy")).all()
+    assert TensorRing.load(tmp_path / "x.ring").shape == (60, 50, 40)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npy", "out.npy", "x.ring"]
+
+
+def test_help_tells_the_commands_and_the_exit_codes():
+    done = ringlet("--help")
+    assert done.returncode == 0
+    for word in ("demo", "fit", "restore", "info", "plan", "Exit codes", "130"):
+        assert word in done.stdout
+
+
+def test_help_loads_no_heavy_library():
+    program = (
+        "import sys\n"
+        "from ringlet.cli.main import main\n"
+        "main(['--help'], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert not loaded & {"matplotlib", "PIL", "av", "skimage", "rich.table", "ringlet.cli.options"}
+
+
+@pytest.mark.parametrize("command", ["demo", "fit", "restore", "info", "plan"])
+def test_every_command_has_help_and_a_docstring(run, command):
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: main {command}")
+    assert run(command, "--no-such-option").exit_code == 2

@@ -1,0 +1,186 @@
+"""Wrong input: exit code 2, one line that says what to change, and not a single file more than before."""
+
+import numpy as np
+import pytest
+
+from ringlet.store.outputs import write_array
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def refused(tmp_path, run):
+    """Run a command that must be refused, and give the line it says."""
+
+    def check(*arguments):
+        before = files_in(tmp_path)
+        result = run(*arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert files_in(tmp_path) == before
+        last = result.stderr.strip().splitlines()[-1]
+        assert last.lower().startswith("error: ")
+        return last
+
+    return check
+
+
+@pytest.fixture
+def picture(tmp_path, photo):
+    path = tmp_path / "in.png"
+    write_array(path, photo)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("array", "said"),
+    [
+        (np.zeros((0, 4, 3)), "holds no entries"),
+        (np.arange(9.0), "at least 2"),
+        (np.float64(3), "at least 2"),
+        (np.ones((4, 5), dtype=complex), "complex"),
+        (np.array([["a", "b"], ["c", "d"]]), "<U1"),
+        (np.array([[{}, 1], [2, 3]], dtype=object), "cannot be read"),
+        (np.array([[1.0, 2.0], [np.inf, 4.0]]), "infinite at index (1, 0)"),
+        (np.full((4, 5), np.nan), "no entry of the data is observed"),
+        (np.ones((4, 5), dtype=bool), "bool"),
+    ],
+)
+def test_arrays_that_are_no_tensors(tmp_path, refused, array, said):
+    np.save(tmp_path / "in.npy", array, allow_pickle=True)
+    assert said in refused("fit", tmp_path / "in.npy", "--rank", "2", "-o", tmp_path / "x.ring")
+    assert said in refused("restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--rank", "20,20", "rank has 2 entries but the tensor has 3 modes"),
+        ("--rank", "0,3,3", "at least 1"),
+        ("--rank", "-4", "at least 1"),
+        ("--rank", "4,4,3,5", "the last must repeat the first"),
+        ("--rank", "4,x", "is not a rank"),
+        ("--samples", "0", "samples=0"),
+        ("--sweeps", "0", "sweeps=0"),
+        ("--tol", "-1", "tol=-1"),
+        ("--sigma", "0", "sigma=0"),
+        ("--sigma", "-3.5", "sigma=-3.5"),
+        ("--sigma", "wide", "neither a number nor one of: iqr, maxabs"),
+        ("--loss", "l7", "is not one of"),
+        ("--ridge", "-1", "ridge=-1"),
+        ("--threads", "0", "threads=0"),
+        ("--memory", "lots", "memory='lots'"),
+        ("--seed", "-1", "seed=-1"),
+        ("--missing", "none", "neither a number nor one of: nan"),
+        ("--key", "x", "has no keys"),
+        ("--mask", "nowhere.npy", "nowhere.npy does not exist"),
+    ],
+)
+def test_options_with_impossible_values(tmp_path, refused, picture, option, value, said):
+    assert said in refused("restore", picture, "-o", tmp_path / "out.png", option, value)
+
+
+def test_samples_with_awrtrd(tmp_path, refused, picture):
+    said = refused("restore", picture, "-o", tmp_path / "out.png", "--solver", "awrtrd", "--samples", "100")
+    assert "--samples is for sawrtrd" in said
+
+
+@pytest.mark.parametrize(
+    ("mask", "said"),
+    [
+        (np.ones((5, 5), bool), "the mask has shape (5, 5), the tensor (120, 160, 3)"),
+        (np.full((120, 160, 3), 0.5), "truth values, or zeros and ones"),
+        (np.full((120, 160), "yes"), "<U3"),
+        (np.zeros((120, 160, 3), bool), "no entry of the data is observed"),
+    ],
+)
+def test_masks_that_fit_nothing(tmp_path, refused, picture, mask, said):
+    np.save(tmp_path / "mask.npy", mask)
+    assert said in refused("restore", picture, "-o", tmp_path / "out.png", "--mask", tmp_path / "mask.npy")
+
+
+@pytest.mark.parametrize("option", ["-o", "--save", "--outliers"])
+def test_an_output_that_exists_is_refused_before_the_input_is_even_opened(
+    tmp_path, refused, run, picture, option
+):
+    outputs = {"-o": "out.png", "--save": "x.ring", "--outliers": "map.png"}
+    kept = tmp_path / outputs[option]
+    kept.write_text("precious")
+    arguments = [part for name, file in outputs.items() for part in (name, tmp_path / file)]
+    assert "exists already" in refused("restore", tmp_path / "nowhere.png", *arguments)
+    assert kept.read_text() == "precious"
+    assert run("restore", picture, *arguments, "--force").exit_code == 0
+    assert kept.read_bytes() != b"precious"
+
+
+def test_fit_refuses_an_output_that_exists(tmp_path, refused, picture):
+    (tmp_path / "x.ring").write_text("precious")
+    assert "exists already" in refused("fit", picture, "--rank", "4", "-o", tmp_path / "x.ring")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("out.gif", "the suffix must be one of"),
+        ("out.mp4", "a picture gives a picture"),
+        ("out", "the suffix must be one of"),
+        ("nowhere/out.png", "its directory does not exist"),
+    ],
+)
+def test_outputs_that_cannot_hold_the_result(tmp_path, refused, picture, name, said):
+    assert said in refused("restore", picture, "-o", tmp_path / name)
+
+
+def test_suffixes_of_the_other_outputs(tmp_path, refused, picture):
+    out = ("-o", tmp_path / "out.png")
+    assert "must end in .ring" in refused("restore", picture, *out, "--save", tmp_path / "x.npy")
+    assert "must end in .png" in refused("restore", picture, *out, "--outliers", tmp_path / "map.npy")
+    assert "must end in .ring" in refused("fit", picture, "--rank", "3", "-o", tmp_path / "x.npz")
+
+
+def test_one_path_for_two_outputs(tmp_path, refused, picture):
+    same = tmp_path / "out.png"
+    assert "given for two outputs" in refused("restore", picture, "-o", same, "--outliers", same)
+
+
+def test_floats_do_not_go_into_a_picture(tmp_path, refused, photo):
+    np.save(tmp_path / "in.npy", photo / 255)
+    assert "whole numbers" in refused("restore", tmp_path / "in.npy", "-o", tmp_path / "out.png")
+
+
+@pytest.mark.parametrize("name", ["x.ring", "x.png", "x.mp4", "x.npy", "x.npz", "x.mat", "x.xyz"])
+@pytest.mark.parametrize("content", [b"", b"garbage" * 99, b"\x89PNG\r\n\x1a\n" + bytes(50), b"\xff" * 64])
+def test_unreadable_files(tmp_path, refused, name, content):
+    (tmp_path / name).write_bytes(content)
+    assert name in refused("info", tmp_path / name)
+
+
+def test_truncated_files(tmp_path, refused, picture, photo):
+    np.save(tmp_path / "in.npy", photo)
+    for path in (picture, tmp_path / "in.npy"):
+        path.write_bytes(path.read_bytes()[:-900])
+        assert path.name in refused("restore", path, "-o", tmp_path / f"out{path.suffix}")
+
+
+def test_files_that_are_not_there(tmp_path, refused):
+    assert "nowhere.png does not exist" in refused("info", tmp_path / "nowhere.png")
+    assert "nowhere.ring does not exist" in refused("info", tmp_path / "nowhere.ring")
+    assert "nowhere.png does not exist" in refused(
+        "restore", tmp_path / "nowhere.png", "-o", tmp_path / "out.png"
+    )
+
+
+def test_a_budget_that_is_too_small_names_one_that_is_not(tmp_path, refused, picture):
+    said = refused("plan", picture, "--rank", "20,20,3", "--memory", "10kB")
+    assert "the smallest possible budget is" in said
+
+
+def test_plan_wants_a_file_or_a_shape(refused, picture):
+    assert "either a file or --shape" in refused("plan", "--rank", "3")
+    assert "either a file or --shape" in refused("plan", picture, "--shape", "3,4", "--rank", "3")
+
+
+def test_an_unknown_command(refused):
+    assert "No such command" in refused("mend", "x.png")

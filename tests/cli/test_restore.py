@@ -1,0 +1,174 @@
+"""`ringlet restore` through real files: what comes out is close to the truth, and of the same kind."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from ringlet import TensorRing
+from ringlet.report.metrics import psnr
+from ringlet.sources.files import load
+from ringlet.store.outputs import write_array, write_video
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_photo_gains_many_decibels_by_one_command(tmp_path, run, photo, ruin):
+    write_array(tmp_path / "in.png", ruin(photo))
+    result = run("restore", tmp_path / "in.png", "-o", tmp_path / "out.png")
+    assert result.exit_code == 0, result.stderr
+    restored = load(tmp_path / "out.png").array
+    assert restored.dtype == np.uint8
+    assert psnr(restored, photo, 255) > psnr(ruin(photo), photo, 255) + 10
+    assert files_in(tmp_path) == ["in.png", "out.png"]
+
+
+def test_a_video_keeps_its_shape_and_frame_rate_and_gets_clean(tmp_path, run, photo, ruin):
+    clean = np.stack([photo * (0.7 + 0.3 * np.cos(t / 4)) for t in range(12)], axis=3).astype(np.uint8)
+    rate = Fraction(30000, 1001)
+    # Noise of single entries would not survive the encoding: wrong blocks do.
+    damaged = clean.copy()
+    rng = np.random.default_rng(0)
+    for t in range(12):
+        for row, column in rng.integers(0, (112, 152), size=(30, 2)):
+            damaged[row : row + 8, column : column + 8, :, t] = 255 * (t % 2)
+    write_video(tmp_path / "in.mp4", (damaged[..., t] for t in range(12)), rate)
+    before = load(tmp_path / "in.mp4")
+    result = run("restore", tmp_path / "in.mp4", "-o", tmp_path / "out.mp4", "--rank", "5,5,3,3")
+    assert result.exit_code == 0, result.stderr
+    after = load(tmp_path / "out.mp4")
+    assert after.array.shape == before.array.shape == clean.shape
+    assert after.frame_rate == before.frame_rate == rate
+    assert psnr(after.array, clean, 255) > psnr(before.array, clean, 255) + 4
+
+
+def test_nan_in_an_npy_file_is_filled_and_floats_stay_floats(tmp_path, run, photo):
+    clean = photo.astype(np.float32) / 100
+    damaged = clean.copy()
+    damaged[np.random.default_rng(0).random(clean.shape) < 0.3] = np.nan
+    np.save(tmp_path / "in.npy", damaged)
+    result = run(
+        "restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--missing", "nan", "--rank", "6,6,3"
+    )
+    assert result.exit_code == 0, result.stderr
+    restored = np.load(tmp_path / "out.npy")
+    assert restored.dtype == np.float32
+    assert np.linalg.norm(restored - clean) < 0.05 * np.linalg.norm(clean)
+
+
+def test_an_npz_file_brings_its_own_mask_and_keeps_its_key(tmp_path, run, photo):
+    observed = np.random.default_rng(0).random(photo.shape) < 0.7
+    np.savez(tmp_path / "in.npz", scan=np.where(observed, photo, 77), observed=observed)
+    result = run("restore", tmp_path / "in.npz", "-o", tmp_path / "out.npz", "--rank", "6,6,3", "--json")
+    assert json.loads(result.stdout)["input"]["missing_share"] == pytest.approx(1 - observed.mean())
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert psnr(arrays["scan"], photo, 255) > 28
+
+
+def test_a_mask_picture_hides_what_is_black_in_it(tmp_path, run, photo):
+    hole = np.full(photo.shape[:2], 255, np.uint8)
+    hole[50:56, 80:86] = 0
+    damaged = photo.copy()
+    damaged[hole == 0] = 255
+    write_array(tmp_path / "in.png", damaged)
+    write_array(tmp_path / "mask.png", hole)
+    result = run(
+        "restore", tmp_path / "in.png", "--mask", tmp_path / "mask.png", "-o", tmp_path / "out.png", "--json"
+    )
+    assert json.loads(result.stdout)["input"]["missing_share"] == pytest.approx(36 / hole.size)
+    inside = load(tmp_path / "out.png").array[hole == 0].astype(float)
+    assert np.abs(inside - photo[hole == 0]).mean() < 15
+
+
+def test_missing_value_leaves_entries_with_that_value_out(tmp_path, run, photo):
+    clean = np.maximum(photo, 1)
+    hidden = np.random.default_rng(0).random(photo.shape) < 0.4
+    write_array(tmp_path / "in.png", np.where(hidden, np.uint8(0), clean))
+    result = run(
+        "restore", tmp_path / "in.png", "--missing", "0", "-o", tmp_path / "out.png", "--loss", "l2", "--json"
+    )
+    content = json.loads(result.stdout)
+    assert content["input"]["missing_share"] == pytest.approx(hidden.mean())
+    assert content["outlier_share"] is None
+    assert psnr(load(tmp_path / "out.png").array, clean, 255) > 28
+
+
+def test_whole_numbers_are_rounded_and_clipped_to_the_inputs_dtype(tmp_path, run):
+    steps = (
+        np.add.outer(np.arange(30), np.arange(20)) + 32719
+    )  # the model overshoots the largest int16 at the corner
+    np.save(tmp_path / "in.npy", np.minimum(steps, 32767).astype(np.int16))
+    result = run("restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--rank", "1")
+    assert result.exit_code == 0, result.stderr
+    restored = np.load(tmp_path / "out.npy")
+    assert restored.dtype == np.int16
+    assert restored.min() > 32000
+
+
+def test_save_and_outliers_are_written_beside_the_clean_file(tmp_path, run, photo):
+    wrong = np.random.default_rng(0).random(photo.shape[:2]) < 0.02
+    damaged = np.where(wrong[..., None], np.where(photo > 127, 0, 255), photo).astype(np.uint8)
+    write_array(tmp_path / "in.png", damaged)
+    result = run(
+        "restore",
+        *(tmp_path / "in.png", "-o", tmp_path / "out.png"),
+        *("--save", tmp_path / "x.ring", "--outliers", tmp_path / "map.png", "--rank", "6,6,3"),
+    )
+    assert result.exit_code == 0, result.stderr
+    ring = TensorRing.load(tmp_path / "x.ring")
+    assert (ring.shape, ring.rank, ring.names) == (photo.shape, (6, 6, 3), ("height", "width", "colour"))
+    with Image.open(tmp_path / "map.png") as picture:
+        scale = picture.width // 160
+        colours = np.asarray(picture)[: scale * 120 : scale, ::scale].astype(int)
+    judged = colours[..., 0] - colours[..., 1] > 80
+    assert judged[wrong].mean() > 0.95
+    assert judged[~wrong].mean() < 0.01
+    assert files_in(tmp_path) == ["in.png", "map.png", "out.png", "x.ring"]
+
+
+def test_the_clean_file_may_be_of_another_kind_that_holds_it(tmp_path, run, photo):
+    write_array(tmp_path / "in.png", photo)
+    for name in ("out.npy", "out.mat", "out.jpg"):
+        result = run("restore", tmp_path / "in.png", "-o", tmp_path / name, "--rank", "6,6,3", "--quiet")
+        assert (result.exit_code, result.output) == (0, "")
+        assert load(tmp_path / name).array.shape == photo.shape
+
+
+def test_the_same_seed_gives_the_same_file_on_any_number_of_threads(tmp_path, run, photo, ruin):
+    write_array(tmp_path / "in.png", ruin(photo))
+    for threads in (1, 2):
+        run(
+            "restore",
+            tmp_path / "in.png",
+            "-o",
+            tmp_path / f"{threads}.npy",
+            "--threads",
+            threads,
+            "--seed",
+            "7",
+        )
+    assert (tmp_path / "1.npy").read_bytes() == (tmp_path / "2.npy").read_bytes()
+
+
+def test_json_is_the_only_thing_on_stdout(tmp_path, run, photo):
+    write_array(tmp_path / "in.png", photo)
+    result = run("restore", tmp_path / "in.png", "-o", tmp_path / "out.png", "--json")
+    content = json.loads(result.stdout)
+    assert content["outputs"] == [str(tmp_path / "out.png")]
+    assert content["sweeps"] == len(content["history"]) >= 1
+    assert content["history"][0]["change"] is None  # infinite, which JSON does not have
+
+
+def test_a_slice_without_data_is_a_warning_in_one_line(tmp_path, run, photo):
+    damaged = photo.astype(np.float32)
+    damaged[5] = np.nan
+    np.save(tmp_path / "in.npy", damaged)
+    result = run("restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--quiet")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: 1 slice(s) of mode 0")
+    assert result.stderr.count("\n") == 1
+    assert np.isfinite(np.load(tmp_path / "out.npy")).all()

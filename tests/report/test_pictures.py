@@ -1,0 +1,107 @@
+"""Pictures: what they show is where it should be, and nothing runs over the edge."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import ringlet
+from ringlet.report.history import plot_history
+from ringlet.report.outliers import outlier_map, outlier_share
+from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
+from ringlet.solvers.driver import SweepRecord
+
+WHITE = (255, 255, 255)
+
+
+def solid(colour, size=(450, 300)):
+    width, height = size
+    return np.full((height, width, 3), colour, np.uint8)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_every_panel_appears_unchanged(count):
+    colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (90, 90, 90)][:count]
+    image = np.asarray(draw_comparison([Panel(solid(colour), "Title", "note") for colour in colours]))
+    for colour in colours:
+        assert (image == colour).all(axis=2).sum() >= 450 * 300
+
+
+def test_four_panels_make_two_rows_of_two():
+    image = draw_comparison([Panel(solid((9, 9, 9)), "Title")] * 4)
+    assert 2 * 450 < image.width < 3 * 450
+
+
+def test_long_notes_wrap_inside_their_panel_and_stay_on_the_paper():
+    short = Panel(solid((9, 9, 9)), "Title", "note")
+    long = Panel(solid((9, 9, 9)), "Title", "a rather long story " * 12)
+    image = np.asarray(draw_comparison([long, short]))
+    edge = 10
+    for border in (image[:edge], image[-edge:], image[:, :edge], image[:, -edge:]):
+        assert (border == WHITE).all()
+    gap = 450 // 24
+    assert (image[:, gap + 450 + 1 : 2 * gap + 450 - 1] == WHITE).all()
+
+
+def test_small_pictures_grow_by_whole_factors_and_large_ones_shrink():
+    checks = (np.indices((30, 40)).sum(axis=0) % 2 * 255).astype(np.uint8)
+    grown = np.asarray(draw_comparison([Panel(checks, "Title")]).convert("L"))
+    gap = 400 // 24
+    assert (grown[gap : gap + 300, gap : gap + 400] == checks.repeat(10, axis=0).repeat(10, axis=1)).all()
+    assert draw_comparison([Panel(solid((9, 9, 9), (3000, 900)), "Title")]).width < 1200
+
+
+def test_missing_entries_become_grey_and_others_stay():
+    pixels = np.array([[1, 2], [3, 4]], np.uint8)
+    shown = show_missing(pixels, np.array([[True, False], [True, True]]))
+    assert shown.tolist() == [[1, 128], [3, 4]]
+    assert pixels[0, 1] == 2
+
+
+def test_the_outlier_map_tells_trusted_outlier_and_missing_apart():
+    distrust = np.zeros((40, 400))
+    distrust[:, 100:200] = 1
+    distrust[:, 200:300] = np.nan
+    image = np.asarray(draw_outliers(distrust)).astype(int)
+    trusted, outlier, missing = image[20, 50], image[20, 150], image[20, 250]
+    assert trusted.min() > 230
+    assert outlier[0] - outlier[1] > 100
+    assert np.abs(missing - trusted).max() > 60
+    assert missing[2] > missing[0]
+    assert (image[-1] == WHITE).all()  # the legend stands on paper
+
+
+def test_outliers_of_a_fit_are_found_where_they_were_put():
+    x = np.add.outer(np.arange(40.0), np.arange(30.0))[..., None] + np.arange(5.0)
+    rng = np.random.default_rng(0)
+    wrong = rng.permuted(np.arange(1200) < 30).reshape(40, 30)  # scattered: a regular pattern would be fitted
+    x[wrong, 2] = 500.0
+    wrong[8, 8] = False
+    x[8, 8, :] = np.nan
+    fit = ringlet.decompose(x, rank=2)
+    distrust = outlier_map(fit)
+    assert distrust.shape == (40, 30)
+    assert distrust[wrong] == pytest.approx(1 / 5, abs=0.05)
+    assert np.isnan(distrust[8, 8])
+    assert np.nanmedian(distrust) < 0.05
+    assert outlier_share(fit) == pytest.approx(wrong.sum() / (x.size - 5))
+
+
+def record(sweep, change, sigma=3.0):
+    return SweepRecord(sweep=sweep, seconds=0.1, change=change, loss=1.0, sigma=sigma, mean_weight=0.9)
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [record(1, float("inf"), float("inf")), record(2, 0.1), record(3, 0.01)],
+        [record(1, float("inf"), float("inf"))],
+        [record(1, float("inf")), record(2, 0.0)],
+        [],
+    ],
+    ids=["usual", "one sweep", "no change", "interrupted at once"],
+)
+def test_any_history_can_be_plotted(tmp_path, history):
+    plot_history(history, tmp_path / "history.png", tol=1e-3, units="K")
+    with Image.open(tmp_path / "history.png") as picture:
+        assert picture.format == "PNG"
+        assert picture.width >= 1200
