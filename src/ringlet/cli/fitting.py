@@ -68,7 +68,7 @@ def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]
     facts = [
         (
             "input",
-            f"{given.path}: {times(array.shape)}, {array.dtype}, {percent(given.missing_share)} missing",
+            f"{given.path}\n{times(array.shape)}, {array.dtype}, {percent(given.missing_share)} missing",
         ),
         ("ring", f"rank {rank}; {format_bytes(ring.nbytes)} for {format_bytes(array.nbytes)} of data"),
         ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),

@@ -39,7 +39,7 @@ _PHOTOS = (
     "rocket",
 )  # colour photos that scikit-image has without a download
 _HIDDEN, _RUINED = 0.5, 0.2
-_RANK, _RIDGE = (9, 20, 3), 0.1  # half of a small photo carries such a rank only with a penalty on the cores
+_RANK, _RIDGE = (9, 15, 3), 0.08  # half of a small photo carries such a rank only with a penalty on the cores
 _FILES = ("damaged.png", "restored.png", "outliers.png", "comparison.png", "history.png", "model.ring")
 
 
@@ -195,7 +195,7 @@ def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path
         "\n"
         "Try next:\n"
         f"  ringlet info {out / 'model.ring'}\n"
-        f"  ringlet restore {out / 'damaged.png'} --missing 0 --ridge {_RIDGE} -o clean.png"
+        f"  ringlet restore {out / 'damaged.png'} --missing 0 --ridge 0.03 -o clean.png"
     )
 
 
