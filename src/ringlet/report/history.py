@@ -70,11 +70,10 @@ def _figure() -> Any:
     """Make a figure that belongs to nobody else: without pyplot, nothing stays open."""
     try:
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
         raise MissingDependencyError('plots need Matplotlib: pip install "ringlet[plot]"') from error
-    figure = Figure(figsize=(10, 3.9), dpi=160, layout="constrained")
-    figure.set_layout_engine(w_pad=0.12, h_pad=0.1)
-    return figure
+    return Figure(figsize=(10, 3.9), dpi=160, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
 
 
 def _dress(axes: Any) -> None:
