@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
+from operator import index as index_of
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from ringlet.sources import Source
 
 __all__ = ["Estimate", "Fit"]
 
-Index: TypeAlias = int | slice | EllipsisType | NDArray[np.integer[Any]]
+Index: TypeAlias = int | slice | EllipsisType | list[int] | NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,7 @@ class Fit:
         """
         block, squeezed = _as_block(index, self.ring.shape)
         values, observed = self._source.read(block)
-        whole = tuple(slice(None) if isinstance(chosen, slice) else chosen for chosen in block)
-        model = self.ring[block] if len([c for c in block if not isinstance(c, slice)]) < 2 else self.ring[whole]
-        residuals = np.subtract(values, model, dtype=np.result_type(model, np.float32))
+        residuals = values.astype(self.ring.dtype) - self.ring[block]
         weights = np.ones_like(residuals)
         if self.sigma < inf:
             LOSSES[self._loss].weight(residuals, self.sigma, weights)
@@ -117,9 +116,12 @@ def _as_block(
     block: list[slice | NDArray[np.intp]] = []
     squeezed = []
     for axis, (item, length) in enumerate(zip(given, shape, strict=True)):
-        chosen = np.arange(length)[item]
-        if np.ndim(chosen) == 0:
+        if isinstance(item, slice):
+            block.append(item)
+        elif isinstance(item, np.ndarray | list):
+            block.append(np.arange(length)[item])
+        else:
+            at = range(length)[index_of(item)]
+            block.append(slice(at, at + 1))
             squeezed.append(axis)
-            chosen = np.atleast_1d(chosen)
-        block.append(item if isinstance(item, slice) else chosen)
     return tuple(block), tuple(squeezed)

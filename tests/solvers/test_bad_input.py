@@ -1,0 +1,155 @@
+"""Wrong arguments are refused before work starts; the message names the argument, the value and what is allowed."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
+from ringlet.errors import ArgumentError, ArgumentTypeError, RingletError
+
+X = np.arange(60.0).reshape(3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (np.zeros((0, 3)), r"shape \(0, 3\), which holds no entries"),
+        (np.zeros((3, 0, 4)), "holds no entries"),
+        (np.arange(5.0), "1 mode"),
+        (np.float64(3.0), "0 mode"),
+    ],
+)
+def test_empty_and_one_dimensional_data_are_refused(data, words):
+    with pytest.raises(ArgumentError, match=words):
+        decompose(data, 2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"),
+    [(object, "dtype object"), (str, "dtype <U"), (complex, "complex dtype.*unsupported"), (bool, "dtype bool")],
+)
+def test_dtypes_without_an_order_are_refused_by_name(dtype, words):
+    with pytest.raises(ArgumentTypeError, match=words):
+        decompose(np.ones((3, 4)).astype(dtype), 2)
+
+
+@pytest.mark.skipif(np.longdouble(0).itemsize == 8, reason="long double is double on this machine")
+def test_long_double_is_refused():
+    with pytest.raises(ArgumentTypeError, match="float16, float32, float64"):
+        decompose(np.ones((3, 4), dtype=np.longdouble), 2)
+
+
+@pytest.mark.parametrize(
+    ("rank", "words"),
+    [
+        ((2, 2), "rank has 2 entries but the tensor has 3 modes"),
+        ((2, 2, 2, 3), "closes"),
+        ((2, 2, 2, 2, 2), "5 entries"),
+        (0, "0"),
+        (-3, "-3"),
+        ((2, 0, 2), "0"),
+        (2.5, "2.5"),
+        (True, "True"),
+        ("3", "text"),
+    ],
+)
+def test_wrong_ranks_are_refused(rank, words):
+    with pytest.raises(RingletError, match=words):
+        decompose(X, rank)
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (np.ones((3, 4), bool), r"mask has shape \(3, 4\) but the data have shape \(3, 4, 5\)"),
+        (np.ones((3, 4, 5)), "mask has dtype float64"),
+        (np.ones((3, 4, 5), np.uint8), "mask has dtype uint8"),
+        (np.ma.ones((3, 4, 5), dtype=bool), r"numpy\.ma"),
+        ("yes", "mask has dtype"),
+    ],
+)
+def test_wrong_masks_are_refused(mask, words):
+    with pytest.raises(RingletError, match=words):
+        decompose(X, 2, mask=mask)
+
+
+def test_data_with_nothing_observed_are_refused():
+    for arguments in ({"data": np.full((3, 4), np.nan)}, {"data": X, "mask": np.zeros(X.shape, bool)}):
+        with pytest.raises(ArgumentError, match="no entry of the data is observed"):
+            decompose(rank=2, **arguments)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_entries_are_named_with_their_position(value):
+    x = X.copy()
+    x[1, 2, 3] = value
+    with pytest.raises(ArgumentError, match=r"infinite at index \(1, 2, 3\)"):
+        decompose(x, 2)
+    mask = np.isfinite(x)
+    assert decompose(x, 2, mask=mask).ring.shape == X.shape  # a masked infinity is only missing
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        ("sweeps", 0, ArgumentError),
+        ("sweeps", 2.5, ArgumentTypeError),
+        ("sweeps", True, ArgumentTypeError),
+        ("tol", -1e-3, ArgumentError),
+        ("tol", math.nan, ArgumentError),
+        ("loss", "l1", ArgumentError),
+        ("sigma", 0, ArgumentError),
+        ("sigma", -1.0, ArgumentError),
+        ("sigma", math.nan, ArgumentError),
+        ("sigma", "mad", ArgumentError),
+        ("sigma_factor", 0.0, ArgumentError),
+        ("sigma_min", 0.0, ArgumentError),
+        ("ridge", -0.1, ArgumentError),
+        ("ridge", "auto", ArgumentTypeError),
+        ("scaling", "locally", ArgumentError),
+        ("dtype", "float16", ArgumentTypeError),
+        ("dtype", "int32", ArgumentTypeError),
+        ("memory", "lots", ArgumentError),
+        ("memory", 0, ArgumentError),
+        ("threads", 0, ArgumentError),
+        ("samples", 0, ArgumentError),
+        ("samples", -5, ArgumentError),
+        ("samples", 1e4, ArgumentTypeError),
+        ("sampling", "rows", ArgumentError),
+    ],
+)
+def test_wrong_hyper_parameters_are_refused_by_name(field, value, error):
+    with pytest.raises(error, match=field) as caught:
+        SAWRTRD(**{field: value})
+    assert repr(value) in str(caught.value)
+    if field not in ("samples", "sampling"):
+        with pytest.raises(error, match=field):
+            AWRTRD(**{field: value})
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", None])
+def test_wrong_seeds_are_refused(seed):
+    with pytest.raises(RingletError, match="seed"):
+        decompose(X, 2, seed=seed)
+
+
+def test_wrong_solvers_are_refused():
+    for solver in ("sawrtrd", SAWRTRD):
+        with pytest.raises(ArgumentTypeError, match="solver="):
+            decompose(X, 2, solver=solver)
+
+
+def test_wrong_starts_are_refused():
+    ring = TensorRing([np.ones((2, 3, 2)), np.ones((2, 4, 2)), np.ones((2, 5, 2))])
+    with pytest.raises(ArgumentError, match=r"init has shape \(3, 4, 5\) and rank \(2, 2, 2\)"):
+        decompose(X, 3, init=ring)
+    with pytest.raises(ArgumentError, match="init has a core of zeros"):
+        decompose(X, 2, init=0 * ring)
+
+
+@pytest.mark.parametrize("index", [(0, 0, 0, 0), (np.arange(2), np.arange(2))])
+def test_wrong_weight_indices_are_refused(index):
+    fit = decompose(X, 2)
+    with pytest.raises(ArgumentError, match="index="):
+        fit.weights(index)

@@ -1,0 +1,52 @@
+"""Weights on demand."""
+
+import numpy as np
+import pytest
+
+from ringlet import AWRTRD, decompose
+
+RNG = np.random.default_rng(0)
+X = np.add.outer(np.add.outer(np.arange(8.0), np.arange(7.0)), np.arange(6.0))
+X[1, 2, 3] = 500.0
+MASK = np.ones(X.shape, bool)
+MASK[4, 4, 4] = False
+FIT = decompose(X, 3, mask=MASK, solver=AWRTRD(sweeps=60))
+
+
+def expected_weights():
+    residual = X - np.asarray(FIT.ring)
+    return np.where(MASK, np.exp(-(residual**2) / (2 * FIT.sigma**2)), np.nan)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        ...,
+        (),
+        0,
+        (1, 2, 3),
+        (slice(1, 5), ..., 3),
+        (slice(None, None, -2), -1),
+        (..., np.array([3, 0, 3])),
+        ([1, 2], slice(2, 4)),
+        (4, 4, 4),
+    ],
+)
+def test_weights_of_a_block_are_those_of_its_residuals(index):
+    np.testing.assert_allclose(FIT.weights(index), expected_weights()[index], rtol=1e-10, atol=1e-12)
+
+
+def test_outliers_weigh_nothing_missing_is_nan():
+    assert FIT.weights((1, 2, 3)) < 1e-6
+    assert np.isnan(FIT.weights((4, 4, 4)))
+    assert np.nanmin(np.delete(FIT.weights().ravel(), np.ravel_multi_index((1, 2, 3), X.shape))) > 0.5
+
+
+def test_least_squares_trusts_everything():
+    fit = decompose(X, 2, solver=AWRTRD(loss="l2", sweeps=3))
+    assert (fit.weights() == 1.0).all()
+
+
+def test_out_of_range_indices_are_errors():
+    with pytest.raises(IndexError):
+        FIT.weights((8, 0, 0))
