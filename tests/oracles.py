@@ -33,9 +33,7 @@ def random_cores(shape, rank, seed=0, dtype=np.float64):
     """Gaussian cores, core k of shape (rank[k], shape[k], rank[k+1])."""
     rng = np.random.default_rng(seed)
     order = len(shape)
-    return [
-        rng.standard_normal((rank[k], shape[k], rank[(k + 1) % order])).astype(dtype) for k in range(order)
-    ]
+    return [rng.standard_normal((rank[k], shape[k], rank[(k + 1) % order])).astype(dtype) for k in range(order)]
 
 
 def _slice_product(cores, where):

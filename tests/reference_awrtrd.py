@@ -1,6 +1,7 @@
 """AWRTRD as plain dense algebra, straight from the paper (corrected signs). Imports nothing from ringlet."""
 
 import numpy as np
+
 from oracles import subchain
 
 WEIGHTS = {

@@ -38,9 +38,7 @@ def indices(draw, shape):
     ellipsis = draw(st.booleans())
     behind = len(shape) - (count - ahead) if ellipsis else ahead
     modes = [*range(ahead), *range(behind, behind + count - ahead)]
-    items = [
-        draw(st.integers(-shape[k], shape[k] - 1) | slices(shape[k]) | index_arrays(shape[k])) for k in modes
-    ]
+    items = [draw(st.integers(-shape[k], shape[k] - 1) | slices(shape[k]) | index_arrays(shape[k])) for k in modes]
     if ellipsis:
         items.insert(ahead, Ellipsis)
     return tuple(items)

@@ -22,7 +22,7 @@ from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.solvers.robust_run import working_dtype
 from ringlet.sources import as_source, survey
 
-__all__ = ["complete", "decompose", "plan"]
+__all__ = ["complete", "decompose", "default_solver", "plan"]
 
 _SMALL = 1 << 22  # up to so many entries AWRTRD, which looks at all of them, costs no more than a sketch
 
@@ -78,7 +78,7 @@ def decompose(
     """
     source = as_source(data, mask)
     if solver is None:
-        solver = _default_solver(source.shape)
+        solver = default_solver(source.shape)
     if not isinstance(solver, RobustRing):
         raise ArgumentTypeError(f"solver={solver!r} is not a solver; give e.g. ringlet.SAWRTRD(samples=30_000)")
     bonds = normalise_rank(rank, len(source.shape))
@@ -137,11 +137,11 @@ def plan(
     0      1080x200x3x50   ...
     """
     sizes = tuple(shape)
-    chosen = _default_solver(sizes) if solver is None else solver
+    chosen = default_solver(sizes) if solver is None else solver
     return plan_fit(
         sizes,
         normalise_rank(rank, len(sizes)),
-        samples=chosen.samples if isinstance(chosen, SAWRTRD) else None,
+        samples=chosen.columns()[0],
         data_itemsize=np.dtype(dtype).itemsize,
         itemsize=working_dtype(np.dtype(dtype), chosen.dtype).itemsize,
         threads=Threads(chosen.threads).count,
@@ -185,12 +185,13 @@ def complete(
     (6, 5)
     """
     if rank is None:
-        raise ArgumentError(f"rank=None is not allowed with {type(solver).__name__}, which fits a ring; give e.g. rank=5")
-    fit = decompose(
-        data, rank, solver=solver, mask=mask, seed=seed, init=init, callback=callback, progress=progress
-    )
+        raise ArgumentError(
+            f"rank=None is not allowed with {type(solver).__name__}, which fits a ring; give e.g. rank=5"
+        )
+    fit = decompose(data, rank, solver=solver, mask=mask, seed=seed, init=init, callback=callback, progress=progress)
     return Estimate(fit.ring, fit.status, fit.history)
 
 
-def _default_solver(shape: tuple[int, ...]) -> RobustRing:
+def default_solver(shape: Sequence[int]) -> RobustRing:
+    """The solver that `decompose` takes when none is given: all entries of small tensors, a sketch of large ones."""
     return AWRTRD() if prod(shape) <= _SMALL else SAWRTRD()

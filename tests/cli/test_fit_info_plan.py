@@ -28,9 +28,7 @@ def test_fit_saves_a_ring_close_to_the_picture(ring_file, photo):
 
 def test_fit_tells_what_it_did(tmp_path, run, photo):
     write_array(tmp_path / "in.png", photo)
-    said = run(
-        "fit", tmp_path / "in.png", "--rank", "4", "-o", tmp_path / "x.ring", "--solver", "sawrtrd"
-    ).stdout
+    said = run("fit", tmp_path / "in.png", "--rank", "4", "-o", tmp_path / "x.ring", "--solver", "sawrtrd").stdout
     for part in ("120 × 160 × 3, uint8, 0 % missing", "rank 4, 4, 4", "SAWRTRD", "outliers", "x.ring"):
         assert part in said
 
@@ -72,9 +70,7 @@ def test_info_of_data(tmp_path, run):
     assert "1 to 23" in run("info", tmp_path / "in.npy", "--missing", "0").stdout
 
 
-@pytest.mark.parametrize(
-    "array", [np.float32(2), np.zeros(0), np.full((2, 2), np.nan), np.array([[True, False]])]
-)
+@pytest.mark.parametrize("array", [np.float32(2), np.zeros(0), np.full((2, 2), np.nan), np.array([[True, False]])])
 def test_info_of_arrays_that_no_ring_fits(tmp_path, run, array):
     np.save(tmp_path / "in.npy", array)
     assert run("info", tmp_path / "in.npy").exit_code == 0

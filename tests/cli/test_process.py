@@ -16,9 +16,7 @@ RINGLET = Path(sys.executable).with_name("ringlet")
 
 
 def ringlet(*arguments, **options):
-    return subprocess.run(
-        [RINGLET, *map(str, arguments)], capture_output=True, text=True, check=False, **options
-    )
+    return subprocess.run([RINGLET, *map(str, arguments)], capture_output=True, text=True, check=False, **options)
 
 
 def test_success_exits_0_with_nothing_but_json_on_stdout(tmp_path):
@@ -44,9 +42,7 @@ def test_interrupting_a_fit_exits_130_and_still_writes_what_there_is(tmp_path):
     ]
     # A terminal's progress line shows every sweep at once, so we know when the fit is under way.
     environment = {**os.environ, "TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "120"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         seen = b""
         while b"e-" not in seen:  # the change of a finished sweep, e.g. 1.2e-03
             byte = process.stderr.read(1)

@@ -102,9 +102,7 @@ def test_masks_that_fit_nothing(tmp_path, refused, picture, mask, said):
 
 
 @pytest.mark.parametrize("option", ["-o", "--save", "--outliers"])
-def test_an_output_that_exists_is_refused_before_the_input_is_even_opened(
-    tmp_path, refused, run, picture, option
-):
+def test_an_output_that_exists_is_refused_before_the_input_is_even_opened(tmp_path, refused, run, picture, option):
     outputs = {"-o": "out.png", "--save": "x.ring", "--outliers": "map.png"}
     kept = tmp_path / outputs[option]
     kept.write_text("precious")
@@ -167,9 +165,7 @@ def test_truncated_files(tmp_path, refused, picture, photo):
 def test_files_that_are_not_there(tmp_path, refused):
     assert "nowhere.png does not exist" in refused("info", tmp_path / "nowhere.png")
     assert "nowhere.ring does not exist" in refused("info", tmp_path / "nowhere.ring")
-    assert "nowhere.png does not exist" in refused(
-        "restore", tmp_path / "nowhere.png", "-o", tmp_path / "out.png"
-    )
+    assert "nowhere.png does not exist" in refused("restore", tmp_path / "nowhere.png", "-o", tmp_path / "out.png")
 
 
 def test_a_budget_that_is_too_small_names_one_that_is_not(tmp_path, refused, picture):

@@ -51,9 +51,7 @@ def test_nan_in_an_npy_file_is_filled_and_floats_stay_floats(tmp_path, run, phot
     damaged = clean.copy()
     damaged[np.random.default_rng(0).random(clean.shape) < 0.3] = np.nan
     np.save(tmp_path / "in.npy", damaged)
-    result = run(
-        "restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--missing", "nan", "--rank", "6,6,3"
-    )
+    result = run("restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--missing", "nan", "--rank", "6,6,3")
     assert result.exit_code == 0, result.stderr
     restored = np.load(tmp_path / "out.npy")
     assert restored.dtype == np.float32
@@ -76,9 +74,7 @@ def test_a_mask_picture_hides_what_is_black_in_it(tmp_path, run, photo):
     damaged[hole == 0] = 255
     write_array(tmp_path / "in.png", damaged)
     write_array(tmp_path / "mask.png", hole)
-    result = run(
-        "restore", tmp_path / "in.png", "--mask", tmp_path / "mask.png", "-o", tmp_path / "out.png", "--json"
-    )
+    result = run("restore", tmp_path / "in.png", "--mask", tmp_path / "mask.png", "-o", tmp_path / "out.png", "--json")
     assert json.loads(result.stdout)["input"]["missing_share"] == pytest.approx(36 / hole.size)
     inside = load(tmp_path / "out.png").array[hole == 0].astype(float)
     assert np.abs(inside - photo[hole == 0]).mean() < 15
@@ -88,9 +84,7 @@ def test_missing_value_leaves_entries_with_that_value_out(tmp_path, run, photo):
     clean = np.maximum(photo, 1)
     hidden = np.random.default_rng(0).random(photo.shape) < 0.4
     write_array(tmp_path / "in.png", np.where(hidden, np.uint8(0), clean))
-    result = run(
-        "restore", tmp_path / "in.png", "--missing", "0", "-o", tmp_path / "out.png", "--loss", "l2", "--json"
-    )
+    result = run("restore", tmp_path / "in.png", "--missing", "0", "-o", tmp_path / "out.png", "--loss", "l2", "--json")
     content = json.loads(result.stdout)
     assert content["input"]["missing_share"] == pytest.approx(hidden.mean())
     assert content["outlier_share"] is None
@@ -98,9 +92,7 @@ def test_missing_value_leaves_entries_with_that_value_out(tmp_path, run, photo):
 
 
 def test_whole_numbers_are_rounded_and_clipped_to_the_inputs_dtype(tmp_path, run):
-    steps = (
-        np.add.outer(np.arange(30), np.arange(20)) + 32719
-    )  # the model overshoots the largest int16 at the corner
+    steps = np.add.outer(np.arange(30), np.arange(20)) + 32719  # the model overshoots the largest int16 at the corner
     np.save(tmp_path / "in.npy", np.minimum(steps, 32767).astype(np.int16))
     result = run("restore", tmp_path / "in.npy", "-o", tmp_path / "out.npy", "--rank", "1")
     assert result.exit_code == 0, result.stderr

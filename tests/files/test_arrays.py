@@ -153,9 +153,7 @@ def test_arrays_that_are_not_numbers_are_no_candidates(tmp_path):
     np.savez(tmp_path / "x.npz", a=sample("float32"), label=np.array(["text"]))
     assert load(tmp_path / "x.npz").key == "a"
     cell = np.array([1, "a"], dtype=object)
-    scipy.io.savemat(
-        tmp_path / "x.mat", {"a": sample("float32"), "s": scipy.sparse.eye(3), "c": cell, "t": "text"}
-    )
+    scipy.io.savemat(tmp_path / "x.mat", {"a": sample("float32"), "s": scipy.sparse.eye(3), "c": cell, "t": "text"})
     assert load(tmp_path / "x.mat").key == "a"
 
 
@@ -215,9 +213,7 @@ def test_an_unknown_kind_lists_the_known_ones(tmp_path):
         load(tmp_path / "x.xyz")
 
 
-@pytest.mark.parametrize(
-    "suffix", [".npy", ".npz", ".mat", ".png", ".jpg", ".bmp", ".webp", ".mp4", ".avi", ".mkv"]
-)
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".mat", ".png", ".jpg", ".bmp", ".webp", ".mp4", ".avi", ".mkv"])
 def test_empty_files_are_refused_by_name(tmp_path, suffix):
     file = tmp_path / f"empty{suffix}"
     file.touch()

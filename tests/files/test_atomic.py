@@ -182,9 +182,7 @@ def test_a_missing_directory_is_refused_before_any_work(tmp_path):
 
 
 def test_an_unwritable_directory_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        os, "access", lambda *_: False
-    )  # Root may write anywhere, so the system is asked less.
+    monkeypatch.setattr(os, "access", lambda *_: False)  # Root may write anywhere, so the system is asked less.
     with pytest.raises(ArgumentError, match="not writable"):
         check_outputs([tmp_path / "x.npy"], force=False)
 

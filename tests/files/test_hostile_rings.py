@@ -134,9 +134,7 @@ CASES = {
     "shape contradicts": (described(shape=[3, 2]), r"core 0 has shape \[1, 2, 1\]; .* ask for \(1, 3, 1\)"),
     "rank contradicts": (described(rank=[1, 2]), r"core 0 has shape \[1, 2, 1\]; .* ask for \(1, 2, 2\)"),
     "ring does not close": (
-        described(
-            cores={"core.0": tensor(0, 8, [1, 2, 1]), "core.1": tensor(8, 20, [1, 1, 3])}, shape=[2, 1]
-        ),
+        described(cores={"core.0": tensor(0, 8, [1, 2, 1]), "core.1": tensor(8, 20, [1, 1, 3])}, shape=[2, 1]),
         r"core 1 has shape \[1, 1, 3\]",
     ),
     "core a matrix": (
@@ -159,9 +157,7 @@ CASES = {
     # Geometry, which safetensors checks.
     "offsets overlap": (described(cores={**CORES, "core.1": tensor(4, 16, [1, 3, 1])}), "invalid offset"),
     "offsets identical": (
-        described(
-            DATA[:8], {"core.0": tensor(0, 8, [1, 2, 1]), "core.1": tensor(0, 8, [1, 2, 1])}, shape=[2, 2]
-        ),
+        described(DATA[:8], {"core.0": tensor(0, 8, [1, 2, 1]), "core.1": tensor(0, 8, [1, 2, 1])}, shape=[2, 2]),
         "invalid offset",
     ),
     "offsets with a hole": (

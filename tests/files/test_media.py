@@ -21,9 +21,7 @@ def smooth(*shape, seed=0):
     """A picture or video without sharp edges, so that lossy formats keep it."""
     rng = np.random.default_rng(seed)
     waves = [np.cos(rng.uniform(0, 3) + np.linspace(0, 3, size)) for size in shape]
-    total = sum(
-        wave.reshape([-1 if k == j else 1 for k in range(len(shape))]) for j, wave in enumerate(waves)
-    )
+    total = sum(wave.reshape([-1 if k == j else 1 for k in range(len(shape))]) for j, wave in enumerate(waves))
     return np.uint8(np.rint(255 * (total - total.min()) / np.ptp(total)))
 
 

@@ -166,6 +166,4 @@ armed = False
 print(*seen, sep="\\n")
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (
-        run.stdout.splitlines() == ["open r"] * 3
-    )  # One for each file; no exec, import, pickle, socket, write.
+    assert run.stdout.splitlines() == ["open r"] * 3  # One for each file; no exec, import, pickle, socket, write.

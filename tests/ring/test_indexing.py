@@ -78,9 +78,7 @@ def test_single_integers_give_scalars_of_the_ring():
     assert isinstance(ring[1, 2], np.float32)
 
 
-@pytest.mark.parametrize(
-    "shape", [(40, 30, 3), (3, 40, 30), (300, 2, 3, 40), (5,), (2, 3, 2, 3, 2, 3), (50, 40)]
-)
+@pytest.mark.parametrize("shape", [(40, 30, 3), (3, 40, 30), (300, 2, 3, 40), (5,), (2, 3, 2, 3, 2, 3), (50, 40)])
 def test_dense_tensor_is_right_for_every_cut(shape):
     rank = [1 + (3 * k) % 5 for k in range(len(shape))]
     cores = random_cores(shape, rank)

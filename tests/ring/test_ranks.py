@@ -8,9 +8,7 @@ from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring.ranks import bond_limits, normalise_rank
 
 
-@pytest.mark.parametrize(
-    "rank", [4, np.int32(4), (4, 4, 4), [4, 4, 4, 4], np.array([4, 4, 4]), np.array(4)], ids=repr
-)
+@pytest.mark.parametrize("rank", [4, np.int32(4), (4, 4, 4), [4, 4, 4, 4], np.array([4, 4, 4]), np.array(4)], ids=repr)
 def test_every_form_of_rank_becomes_one_bond_per_mode(rank):
     bonds = normalise_rank(rank, 3)
     assert bonds == (4, 4, 4)

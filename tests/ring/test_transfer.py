@@ -42,9 +42,7 @@ def test_chain_product_agrees_with_products_of_mixed_transfer_matrices(ranks, lo
     expected = np.eye(ranks[0][0] * ranks[1][0])
     for x, y in zip(*chains, strict=True):
         expected = expected @ sum(np.kron(x[:, i], y[:, i]) for i in range(x.shape[1]))
-    np.testing.assert_allclose(
-        chain_product(*chains), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max()
-    )
+    np.testing.assert_allclose(chain_product(*chains), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 def test_wide_bonds_pass_without_forming_transfer_matrices():

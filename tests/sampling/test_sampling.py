@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import random_cores, subchain
 
-from ringlet.sampling import Purpose, draw_rows, draw_subtensor, leverage_distribution, sample_sizes, stream, subset
+from oracles import random_cores, subchain
+from ringlet.sampling import (
+    Purpose,
+    draw_rows,
+    draw_subtensor,
+    leverage_distribution,
+    sample_sizes,
+    stream,
+    subset,
+)
 from ringlet.solvers.rows import row_core
 
 
@@ -26,7 +34,11 @@ def test_sizes_come_close_to_the_budget_and_respect_the_modes(shape, samples):
 
 @pytest.mark.parametrize(
     ("shape", "samples", "sizes"),
-    [((1080, 3, 50), 40_000, (267, 3, 50)), ((2040, 3), 30_000, (2040, 3)), ((1356, 2040), 30_000, (173, 173))],
+    [
+        ((1080, 3, 50), 40_000, (267, 3, 50)),
+        ((2040, 3), 30_000, (2040, 3)),
+        ((1356, 2040), 30_000, (173, 173)),
+    ],
 )
 def test_small_modes_are_taken_whole(shape, samples, sizes):
     assert sample_sizes(shape, samples) == sizes

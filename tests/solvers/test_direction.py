@@ -53,7 +53,5 @@ def test_slightly_indefinite_gram_is_shifted_until_it_can_be_factored(size):
     right = rng.standard_normal((3, size))
     found = GramFactor(gram.copy(), 0.0, np.dtype("f8"), map).solve(right, map)
     start = 1e-10 * np.linalg.norm(gram)
-    candidates = [
-        np.linalg.solve(gram + start * 10**power * np.eye(size), right.T).T for power in range(1, 8)
-    ]
+    candidates = [np.linalg.solve(gram + start * 10**power * np.eye(size), right.T).T for power in range(1, 8)]
     assert min(np.abs(found - candidate).max() / np.abs(candidate).max() for candidate in candidates) < 1e-6

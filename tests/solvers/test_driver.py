@@ -5,8 +5,8 @@ import io
 
 import numpy as np
 import pytest
-from oracles import dense, random_cores
 
+from oracles import dense, random_cores
 from ringlet import AWRTRD, Status, decompose
 
 X = dense(random_cores((8, 7, 6), (2, 2, 2)))

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from oracles import dense, random_cores
 
+from oracles import dense, random_cores
 from ringlet import AWRTRD, SAWRTRD, Status, decompose
 from ringlet.errors import DataWarning
 
@@ -76,7 +76,9 @@ def test_an_empty_slice_is_announced_and_filled_from_its_neighbours(mode):
     grid = np.add.outer(np.add.outer(np.arange(12.0), np.arange(11.0)), np.arange(10.0))
     x = grid.copy()
     x[(slice(None),) * mode + ([0, 5, 6],)] = np.nan
-    with pytest.warns(DataWarning, match=rf"3 slice\(s\) of mode {mode} hold no observed entry \(the first at index 0\)"):
+    with pytest.warns(
+        DataWarning, match=rf"3 slice\(s\) of mode {mode} hold no observed entry \(the first at index 0\)"
+    ):
         fit = decompose(x, 3, solver=AWRTRD(sweeps=100, loss="l2", tol=1e-8))
     middle = np.asarray(fit.ring).take([5, 6], axis=mode)
     np.testing.assert_allclose(middle, grid.take([5, 6], axis=mode), atol=0.5)

@@ -8,11 +8,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
+
+import ringlet
 from oracles import dense, random_cores
 from reference_awrtrd import sweep as reference_sweep
 from reference_awrtrd import trals_sweep
-
-import ringlet
 from ringlet import AWRTRD, SAWRTRD, TensorRing, complete, decompose
 from ringlet.solvers import plan as plan_module
 
@@ -155,7 +155,8 @@ def test_what_is_missing_does_not_matter():
 
 
 @pytest.mark.parametrize(
-    "dtype", [np.uint8, np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float32, np.float64, ">f4", ">i2"]
+    "dtype",
+    [np.uint8, np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float32, np.float64, ">f4", ">i2"],
 )
 def test_every_dtype_is_fitted_in_its_own_units(dtype):
     rng = np.random.default_rng(0)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from oracles import random_cores, subchain
 from reference_awrtrd import WEIGHTS, core_rows, unfolding
-
 from ringlet.robust import LOSSES
 from ringlet.solvers import plan as plan_module
 from ringlet.solvers.operators import Workspace

@@ -43,9 +43,7 @@ class Finished:
         return str(self.fit.status)
 
 
-def fit_input(
-    given: Input, rank: int | Sequence[int], solver: RobustRing, *, seed: int, progress: bool
-) -> Finished:
+def fit_input(given: Input, rank: int | Sequence[int], solver: RobustRing, *, seed: int, progress: bool) -> Finished:
     """Fit a ring to an input; the ring gets the names that the file has for its modes."""
     start = perf_counter()
     fit = decompose(given.array, rank, solver=solver, mask=given.observed, seed=seed, progress=progress)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from ringlet.api import _default_solver
+from ringlet.api import default_solver
 from ringlet.robust import LOSSES
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 
@@ -106,7 +106,7 @@ class SolverOptions:
         kinds: dict[str, type[RobustRing]] = {
             "awrtrd": AWRTRD,
             "sawrtrd": SAWRTRD,
-            "auto": type(_default_solver(shape)),
+            "auto": type(default_solver(shape)),
         }
         return kinds[self.solver](**settings)
 
@@ -202,9 +202,7 @@ solver_options = _gathered(
             help="Penalty on the cores, up to 0.1 where many entries are missing.  "
             "[default: 0.01 to restore pictures and videos, else 0]",
         ),
-        click.option(
-            "--threads", type=int, metavar="N", help="By default all cores. Never changes the result."
-        ),
+        click.option("--threads", type=int, metavar="N", help="By default all cores. Never changes the result."),
         click.option("--memory", metavar="SIZE", help="Budget for working memory beside the data, e.g. 2GB."),
     ],
 )
@@ -213,9 +211,7 @@ seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed and data give the same bits."
 )
 force_option = click.option("--force", is_flag=True, help="Replace output files that exist.")
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
 
 

@@ -106,9 +106,7 @@ def _svg(shape: Sequence[int], rank: Sequence[int], names: Sequence[str]) -> str
     step = 2 * pi / order
     bonds = [_bond(radius, (k - 1) * step, k * step, bond) for k, bond in enumerate(rank)]
     nodes = [_node(radius, k * step) for k in range(order)]
-    labels = [
-        _mode(radius, k * step, size, name) for k, (size, name) in enumerate(zip(shape, names, strict=True))
-    ]
+    labels = [_mode(radius, k * step, size, name) for k, (size, name) in enumerate(zip(shape, names, strict=True))]
     high = radius + _LEG + 16
     left, right = min(left for _, left, _ in labels), max(right for _, _, right in labels)
     left, right = min(left, -radius - _NODE), max(right, radius + _NODE)

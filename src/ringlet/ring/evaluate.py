@@ -139,9 +139,7 @@ def _chain_points(cores: Sequence[Core], batch: Sequence[NDArray[np.intp] | None
     """
     count = next(len(where) for where in batch if where is not None)
     bond = cores[0].shape[0] if batch[0] is None else cores[0].shape[1]
-    chain = np.broadcast_to(
-        np.eye(bond, dtype=cores[0].dtype)[:, None, :], (count, bond, 1, bond)
-    )  # [m, a, j, c]
+    chain = np.broadcast_to(np.eye(bond, dtype=cores[0].dtype)[:, None, :], (count, bond, 1, bond))  # [m, a, j, c]
     for core, where in zip(cores[:-1], batch[:-1], strict=True):
         if where is None:
             c, slices, b = core.shape
@@ -187,9 +185,7 @@ class _Cut:
         allowed = max(left * middle * right // 4, _BATCH_ENTRIES)
         direct = left * _product_cost(middle, bonds, right)
         operations = min(direct, self._interleaved_cost()) + _COPY_COST * arcs
-        return max(0, arcs - allowed), operations + merge_cost(self.inner_cores) + merge_cost(
-            self.outer_cores
-        )
+        return max(0, arcs - allowed), operations + merge_cost(self.inner_cores) + merge_cost(self.outer_cores)
 
     def evaluate(self) -> NDArray[Any]:
         left, middle, right, bonds = self.sizes

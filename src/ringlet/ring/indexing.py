@@ -94,18 +94,14 @@ def _item(item: Any) -> Any:
     if item is Ellipsis or isinstance(item, slice):
         return item
     if item is None:
-        raise IndexingError(
-            "np.newaxis (None) does not work on a ring; index first, then add axes to the result"
-        )
+        raise IndexingError("np.newaxis (None) does not work on a ring; index first, then add axes to the result")
     array = np.asarray(item)
     if array.size == 0 and not isinstance(item, np.ndarray):
         array = array.astype(np.intp)  # an empty list has no dtype of its own
     if array.dtype == bool and array.ndim > 0:
         return array
     if not np.issubdtype(array.dtype, np.integer):
-        raise IndexingError(
-            f"{item!r} is no index; use integers, slices, '...', or arrays of integers or of booleans"
-        )
+        raise IndexingError(f"{item!r} is no index; use integers, slices, '...', or arrays of integers or of booleans")
     return int(array) if array.ndim == 0 else array
 
 
@@ -124,9 +120,7 @@ def _mask_to_indices(mask: NDArray[np.bool_], mode: int, shape: tuple[int, ...])
 
 def _basic(cores: Sequence[Core], selectors: Sequence[Selector]) -> Any:
     block = [core[:, _kept(selector), :] for core, selector in zip(cores, selectors, strict=True)]
-    shape = [
-        core.shape[1] for core, selector in zip(block, selectors, strict=True) if isinstance(selector, slice)
-    ]
+    shape = [core.shape[1] for core, selector in zip(block, selectors, strict=True) if isinstance(selector, slice)]
     return dense_block(block).reshape(shape)[()]
 
 
@@ -150,9 +144,7 @@ def _advanced(cores: Sequence[Core], selectors: Sequence[Selector], *, adjacent:
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
         raise IndexingError(f"index arrays of shapes {shapes} cannot be broadcast together") from None
-    sliced = [
-        core[:, s, :] if isinstance(s, slice) else core for core, s in zip(cores, selectors, strict=True)
-    ]
+    sliced = [core[:, s, :] if isinstance(s, slice) else core for core, s in zip(cores, selectors, strict=True)]
     if _is_outer(arrays):
         values = _outer(sliced, modes, arrays, broadcast)
     else:

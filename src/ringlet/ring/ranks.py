@@ -39,9 +39,7 @@ def normalise_rank(rank: int | Sequence[int], order: int) -> tuple[int, ...]:
     (20, 20, 3)
     """
     if isinstance(rank, (str, bytes)):
-        raise ArgumentTypeError(
-            f"rank={rank!r} is text; give an int or one int per mode, e.g. {_example(order)}"
-        )
+        raise ArgumentTypeError(f"rank={rank!r} is text; give an int or one int per mode, e.g. {_example(order)}")
     bonds = (_bond(rank),) * order if np.ndim(rank) == 0 else tuple(_bond(entry) for entry in rank)  # type: ignore[union-attr]
     if len(bonds) == order + 1:
         if bonds[0] != bonds[-1]:

@@ -32,9 +32,7 @@ _SWEEPS = 20
 _STALLED = 1e-3  # an iteration that lowers the error by less than this part has converged
 
 
-def round_cores(
-    cores: Sequence[Core], rank: int | Sequence[int] | None = None, tol: float | None = None
-) -> list[Core]:
+def round_cores(cores: Sequence[Core], rank: int | Sequence[int] | None = None, tol: float | None = None) -> list[Core]:
     """Cores of a ring of lower rank near the given one; see `TensorRing.round`.
 
     Parameters

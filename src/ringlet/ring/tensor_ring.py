@@ -57,9 +57,7 @@ class TensorRing:
     """
 
     __slots__ = ("_cores", "_names", "_units")
-    __array_ufunc__ = (
-        None  # a ufunc would form the dense tensor unasked; this also lets np.float64(2) * ring work
-    )
+    __array_ufunc__ = None  # a ufunc would form the dense tensor unasked; this also lets np.float64(2) * ring work
 
     _cores: tuple[Core, ...]
     _names: tuple[str, ...] | None
@@ -150,9 +148,7 @@ class TensorRing:
         return f"TensorRing(shape={shape}, rank={self.rank}, {self.dtype}, {storage}{units})"
 
     def _repr_html_(self) -> str:
-        return draw(
-            self.shape, self.rank, self.dtype, self.nbytes, self.compression, self._names, self._units
-        )
+        return draw(self.shape, self.rank, self.dtype, self.nbytes, self.compression, self._names, self._units)
 
     # Its entries ----------------------------------------------------------------------------------------
 
@@ -166,9 +162,7 @@ class TensorRing:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Evaluate the whole tensor."""
         if copy is False:
-            raise ArgumentError(
-                "a TensorRing is not stored densely, so copy=False is impossible; leave copy out"
-            )
+            raise ArgumentError("a TensorRing is not stored densely, so copy=False is impossible; leave copy out")
         return dense_block(self._cores).astype(dtype or self.dtype, copy=False)
 
     def entries(self, coordinates: ArrayLike) -> NDArray[Any]:
@@ -196,9 +190,7 @@ class TensorRing:
         if not np.issubdtype(rows.dtype, np.integer):
             raise ArgumentTypeError(f"coordinates must be integers, not {rows.dtype}")
         if rows.ndim != 2 or rows.shape[1] != self.ndim:
-            raise ArgumentError(
-                f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row an entry"
-            )
+            raise ArgumentError(f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row an entry")
         wrapped = [in_bounds(rows[:, k], k, size) for k, size in enumerate(self.shape)]
         return entries(self._cores, np.stack(wrapped, axis=1))
 
@@ -273,9 +265,7 @@ class TensorRing:
             return NotImplemented
         self._check_same_shape(other)
         units = self._units if self._units == other._units else None
-        return TensorRing(
-            algebra.add(self._cores, other._cores), names=self._common_names(other), units=units
-        )
+        return TensorRing(algebra.add(self._cores, other._cores), names=self._common_names(other), units=units)
 
     def __sub__(self, other: TensorRing) -> TensorRing:
         if not isinstance(other, TensorRing):
@@ -517,9 +507,7 @@ def _check_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
         if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
             raise ArgumentTypeError(f"core {k} has dtype {array.dtype}; cores must be real numbers")
         if array.ndim != 3 or 0 in array.shape:
-            raise ArgumentError(
-                f"core {k} has shape {array.shape}; give (rank[k], size, rank[k+1]), each at least 1"
-            )
+            raise ArgumentError(f"core {k} has shape {array.shape}; give (rank[k], size, rank[k+1]), each at least 1")
     for k, array in enumerate(arrays):
         after = (k + 1) % len(arrays)
         if array.shape[2] != arrays[after].shape[0]:

@@ -32,23 +32,25 @@ class Loss:
 
 def _correntropy_weight(residual: Floats, width: float, out: Floats) -> Floats:
     np.multiply(residual, residual, out=out)
-    out *= -0.5 / width**2
-    return np.exp(out, out=out)  # w = exp(-e^2 / (2 sigma^2))
+    np.multiply(out, -0.5 / width**2, out=out)
+    np.exp(out, out=out)  # w = exp(-e^2 / (2 sigma^2))
+    return out
 
 
 def _correntropy_value(residual: Floats, width: float) -> Floats:
-    return -(width**2) * np.expm1(-0.5 * (residual / width) ** 2)
+    return np.asarray(-(width**2) * np.expm1(-0.5 * (residual / width) ** 2))
 
 
 def _cauchy_weight(residual: Floats, width: float, out: Floats) -> Floats:
     np.multiply(residual, residual, out=out)
     out *= 1.0 / width**2
     out += 1.0
-    return np.reciprocal(out, out=out)  # w = 1 / (1 + e^2 / sigma^2)
+    np.reciprocal(out, out=out)  # w = 1 / (1 + e^2 / sigma^2)
+    return out
 
 
 def _cauchy_value(residual: Floats, width: float) -> Floats:
-    return 0.5 * width**2 * np.log1p((residual / width) ** 2)
+    return np.asarray(0.5 * width**2 * np.log1p((residual / width) ** 2))
 
 
 def _huber_weight(residual: Floats, width: float, out: Floats) -> Floats:

@@ -36,5 +36,3 @@ def sample_sizes(shape: Sequence[int], samples: int) -> tuple[int, ...]:
         if larger <= shape[mode] and abs(log(grown / samples)) < abs(log(prod(sizes) / samples)):
             sizes[mode] = larger
     return tuple(sizes)
-
-

@@ -6,7 +6,17 @@ from ringlet.errors import ArgumentError
 
 __all__ = ["format_bytes", "parse_bytes"]
 
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_UNITS = {
+    "": 1,
+    "k": 10**3,
+    "m": 10**6,
+    "g": 10**9,
+    "t": 10**12,
+    "ki": 2**10,
+    "mi": 2**20,
+    "gi": 2**30,
+    "ti": 2**40,
+}
 
 
 def parse_bytes(amount: int | str) -> int:
@@ -23,7 +33,9 @@ def parse_bytes(amount: int | str) -> int:
             return int(float(match[1]) * _UNITS[match[2] or ""])
     elif isinstance(amount, int) and not isinstance(amount, bool) and amount > 0:
         return amount
-    raise ArgumentError(f"memory={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes")
+    raise ArgumentError(
+        f"memory={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes"
+    )
 
 
 def format_bytes(amount: float) -> str:

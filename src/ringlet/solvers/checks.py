@@ -10,7 +10,12 @@ __all__ = ["check_number", "check_one_of"]
 
 
 def check_number(
-    name: str, value: object, *, at_least: float | None = None, above: float | None = None, whole: bool = False
+    name: str,
+    value: object,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    whole: bool = False,
 ) -> None:
     """Refuse what is not a number, not whole where it must be, or too small."""
     kind: type = Integral if whole else Real

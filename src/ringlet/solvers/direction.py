@@ -1,7 +1,7 @@
 """Solving with the Gram matrix: one Cholesky factorisation a core, many right-hand sides.
 
-Factor and solves are cut into tiles of fixed size, each one matrix product, so that threads share the work and the bits do
-not depend on their number. The factor is computed in float64 and applied in the dtype of the right-hand sides.
+Factor and solves are cut into tiles of fixed size, each one matrix product, so that threads share the work and the
+bits do not depend on their number. The factor is computed in float64 and applied in the dtype of the right-hand sides.
 """
 
 from typing import Any, TypeAlias
@@ -77,7 +77,9 @@ class GramFactor:
         for piece, panel, inverse in zip(pieces, self._panels, self._inverses, strict=True):  # y L^T = d
             known = rows[:, : piece.start]
             rows[:, piece] = (rows[:, piece] - known @ panel.T) @ inverse.T
-        for piece, panel, inverse in zip(pieces[::-1], self._panels[::-1], self._inverses[::-1], strict=True):  # h L = y
+        for piece, panel, inverse in zip(
+            pieces[::-1], self._panels[::-1], self._inverses[::-1], strict=True
+        ):  # h L = y
             rows[:, piece] = rows[:, piece] @ inverse
             rows[:, : piece.start] -= rows[:, piece] @ panel
 

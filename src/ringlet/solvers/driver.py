@@ -28,8 +28,8 @@ class SweepRecord:
     change : float
         Relative change of the model in this sweep; the stop rule looks at it. Infinite in the first sweep.
     loss : float
-        Mean loss of the observed entries looked at, in the data's units squared. An estimate: it is taken on a random part of
-        the data, before each core's update.
+        Mean loss of the observed entries looked at, in the data's units squared. An estimate: it is taken on a random
+        part of the data, before each core's update.
     sigma : float
         Kernel width at the end of the sweep, in the data's units.
     mean_weight : float

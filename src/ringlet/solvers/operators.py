@@ -1,7 +1,7 @@
 """The subchain as a linear operator: slices of core k forth to entries, residuals back to slices.
 
-``forward(rows)`` is ``A_k S_k^T`` and ``adjoint(residuals)`` is ``Y S_k``, for a block of slices, without (or, where that
-is cheaper, with) the subchain being formed. All large products are single matrix products.
+``forward(rows)`` is ``A_k S_k^T`` and ``adjoint(residuals)`` is ``Y S_k``, for a block of slices, without (or, where
+that is cheaper, with) the subchain being formed. All large products are single matrix products.
 """
 
 from collections.abc import Sequence
@@ -69,8 +69,7 @@ def build_operator(plan: CorePlan, cores: Sequence[Core], workspace: Workspace) 
     second = _in_data_order(merge([cores[mode] for mode in plan.second]), plan.second, cores)
     if plan.flipped:
         first, second = first.swapaxes(0, 2), second.swapaxes(0, 2)
-    # first: (beta, jF, c); second: (c, jS, alpha)
-    return _Split(
+    return _Split(  # from (beta, jF, c) and (c, jS, alpha)
         np.ascontiguousarray(first.transpose(2, 0, 1)),
         np.ascontiguousarray(second.transpose(0, 2, 1)),
         plan.flipped,
@@ -140,4 +139,4 @@ class _Split:
         parts = between.reshape(c, alpha * count, columns_first) @ self._first.transpose(0, 2, 1)
         turned = parts.sum(axis=0).reshape(alpha, count, beta)  # d_i = U first^T
         order = (1, 2, 0) if self._flipped else (1, 0, 2)
-        return turned.transpose(order).reshape(count, alpha * beta)
+        return np.asarray(turned.transpose(order).reshape(count, alpha * beta))

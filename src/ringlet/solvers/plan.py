@@ -5,8 +5,8 @@ whole subchain, or are cut at a bond of rank c into two parts. One part meets th
 
     forward   T = A_i @ first     (alpha x c x jF)      then   M_i = T^T @ second      (jF x jS)
 
-At narrow bonds that takes far fewer operations than the subchain. Plans depend on sizes only, never on the data or on the
-number of threads.
+At narrow bonds that takes far fewer operations than the subchain. Plans depend on sizes only, never on the data or on
+the number of threads.
 """
 
 from collections.abc import Iterator, Sequence

@@ -13,7 +13,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 def show_progress(sweeps: int, wanted: bool) -> Iterator[Callable[[int, float], None]]:
     """Give a function ``shown(sweep, change)`` that keeps the progress line current, or does nothing."""
     if not wanted:
-        yield lambda sweep, change: None
+        yield _silent
         return
     from rich.console import Console
 
@@ -25,9 +25,20 @@ def show_progress(sweeps: int, wanted: bool) -> Iterator[Callable[[int, float], 
         yield _plain(console, sweeps)
 
 
+def _silent(_sweep: int, _change: float) -> None:
+    pass
+
+
 @contextmanager
 def _live(console: object, sweeps: int) -> Iterator[Callable[[int, float], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("sweep"),

@@ -70,12 +70,12 @@ class Fit:
         block, squeezed = _as_block(index, self.ring.shape)
         values, observed = self._source.read(block)
         residuals = values.astype(self.ring.dtype) - self.ring[block]
-        weights = np.ones_like(residuals)
+        weights: NDArray[np.floating[Any]] = np.ones_like(residuals)
         if self.sigma < inf:
             LOSSES[self._loss].weight(residuals, self.sigma, weights)
         if observed is not None:
             weights = np.where(observed, weights, np.nan)
-        return weights.squeeze(axis=squeezed)
+        return np.asarray(weights.squeeze(axis=squeezed))
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _as_block(
         elif isinstance(item, np.ndarray | list):
             block.append(np.arange(length)[item])
         else:
-            at = range(length)[index_of(item)]
+            at = range(length)[index_of(item)]  # type: ignore[arg-type]
             block.append(slice(at, at + 1))
             squeezed.append(axis)
     return tuple(block), tuple(squeezed)

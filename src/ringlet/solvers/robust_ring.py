@@ -3,6 +3,7 @@
 He & Atia, "Scalable and Robust Tensor Ring Decomposition for Large-scale Data", UAI 2023.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ __all__ = ["AWRTRD", "SAWRTRD", "RobustRing"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RobustRing:
+class RobustRing(ABC):
     """What AWRTRD and SAWRTRD have in common; use one of those."""
 
     handles_missing: ClassVar[bool] = True
@@ -36,7 +37,7 @@ class RobustRing:
     sigma: Literal["iqr", "maxabs"] | float = "iqr"
     sigma_factor: float | None = None
     sigma_min: float = 0.15
-    ridge: float = 0.0
+    ridge: Literal["auto"] | float = "auto"
     scaling: Literal["global", "local", "none"] = "global"
     dtype: DTypeLike | None = None
     memory: int | str | None = None
@@ -54,13 +55,27 @@ class RobustRing:
         if self.sigma_factor is not None:
             check_number("sigma_factor", self.sigma_factor, above=0)
         check_number("sigma_min", self.sigma_min, above=0)
-        check_number("ridge", self.ridge, at_least=0)
+        if isinstance(self.ridge, str):
+            check_one_of("ridge", self.ridge, ("auto",), " or a number, at least 0")
+        else:
+            check_number("ridge", self.ridge, at_least=0)
         if self.dtype is not None and np.dtype(self.dtype) not in (np.dtype("f4"), np.dtype("f8")):
             raise ArgumentTypeError(f"dtype={self.dtype!r} is not supported; allowed are 'float32' and 'float64'")
         if self.memory is not None:
             parse_bytes(self.memory)
         if self.threads is not None:
             check_number("threads", self.threads, at_least=1, whole=True)
+
+    @abstractmethod
+    def columns(self) -> tuple[int | None, str]:
+        """How many columns of the unfolding a core update uses (None: all), and how they are drawn."""
+
+    @contextmanager
+    def start(self, problem: Problem) -> Iterator[RobustRun]:
+        """Begin a fit; the driver sweeps it."""
+        samples, sampling = self.columns()
+        with Threads(self.threads) as threads:
+            yield RobustRun(self, problem, threads, samples=samples, sampling=sampling)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +97,9 @@ class AWRTRD(RobustRing):
         Factor of the rule; 2.5 for "iqr" and 5 for "maxabs" (the same for symmetric residuals).
     sigma_min : float
         The rules never go below this fraction of the data's range.
-    ridge : float
-        Penalty on the cores, relative to the mean diagonal of the Gram matrix; it helps when few entries are observed.
+    ridge : "auto" or float
+        Penalty on the cores, relative to the mean diagonal of the Gram matrix. "auto" grows with the unknowns that each
+        observed, trusted entry has to determine, and is zero where all entries are; 0 is the paper's method.
     scaling : {"global", "local", "none"}
         Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all.
     dtype : dtype, optional
@@ -107,11 +123,9 @@ class AWRTRD(RobustRing):
     True
     """
 
-    @contextmanager
-    def start(self, problem: Problem) -> Iterator[RobustRun]:
-        """Begin a fit; the driver sweeps it."""
-        with Threads(self.threads) as threads:
-            yield RobustRun(self, problem, threads, samples=None, sampling="subtensor")
+    def columns(self) -> tuple[None, str]:
+        """All of them."""
+        return None, "subtensor"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +159,6 @@ class SAWRTRD(RobustRing):
         check_number("samples", self.samples, at_least=1, whole=True)
         check_one_of("sampling", self.sampling, ("subtensor", "uniform-rows", "leverage-rows"))
 
-    @contextmanager
-    def start(self, problem: Problem) -> Iterator[RobustRun]:
-        """Begin a fit; the driver sweeps it."""
-        with Threads(self.threads) as threads:
-            yield RobustRun(self, problem, threads, samples=self.samples, sampling=self.sampling)
+    def columns(self) -> tuple[int, str]:
+        """`samples`, drawn by `sampling`."""
+        return self.samples, self.sampling

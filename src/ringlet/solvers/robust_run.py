@@ -12,8 +12,17 @@ from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
+from ringlet.ring.ranks import bond_limits
 from ringlet.robust import DEFAULT_FACTORS, LOSSES, kernel_width
-from ringlet.sampling import Purpose, draw_rows, draw_subtensor, leverage_distribution, sample_sizes, stream, subset
+from ringlet.sampling import (
+    Purpose,
+    draw_rows,
+    draw_subtensor,
+    leverage_distribution,
+    sample_sizes,
+    stream,
+    subset,
+)
 from ringlet.solvers.budget import parse_bytes
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import SweepReport, relative_change
@@ -35,6 +44,8 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _PILOT_ENTRIES = 1 << 17  # entries that the kernel width is measured on, before each core's update
 _NARROWING = 0.85  # the kernel width shrinks by this factor a sweep at most
+_RIDGE, _RIDGE_MOST, _RIDGE_ONSET = 2.0, 0.3, 4.0  # of the automatic ridge: measured, see docs/decisions.md
+_RIDGE_LEAST_TRUST = 1e-3
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
 
@@ -71,8 +82,8 @@ class Trust:
 class RobustRun:
     """A fit under way.
 
-    The cores describe the data divided by its size; they are replaced, never written to, so a ring that was handed out stays
-    as it is.
+    The cores describe the data divided by its size; they are replaced, never written to, so a ring that was handed out
+    stays as it is.
     """
 
     def __init__(
@@ -104,6 +115,7 @@ class RobustRun:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
             self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
+        self._unknowns = _unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
@@ -156,7 +168,7 @@ class RobustRun:
             level = float(np.trace(gram)) / len(gram)
             if not (isfinite(level) and level > 0.0):
                 return None
-            ridge = self._solver.ridge * level
+            ridge = self._ridge(trust) * level
             # mu: the ridge, in proportion to the part of G that the sampled, observed, trusted entries make up
             penalty = ridge * trust.mean_weight * self._observed_share * sketch.columns / self._columns(mode)
             gradient -= self._dtype.type(penalty) * streamed.rows
@@ -171,6 +183,19 @@ class RobustRun:
         before, _, after = self._cores[mode].shape
         return refold(streamed.rows + self._dtype.type(step) * direction, before, after)  # A + eta h
 
+    def _ridge(self, trust: Trust) -> float:
+        """The penalty on a core, relative to the mean diagonal of G: as asked, or from how well the data determine it.
+
+        The more unknowns a slice has for each entry that speaks for it, the larger the penalty; where all entries are
+        observed and trusted it is zero. The worst determined core counts for all: penalties that differ between cores
+        would only move weight from one to the other.
+        """
+        if not isinstance(self._solver.ridge, str):
+            return float(self._solver.ridge)
+        trusted = max(trust.mean_weight * self._observed_share, _RIDGE_LEAST_TRUST)
+        doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
+        return doubt * min(_RIDGE_MOST, _RIDGE * (self._unknowns / trusted) ** 2)
+
     def _draw(self, sweep: int, mode: int) -> Sketch:
         """The random part of the data for one core update."""
         source, shape = self._problem.source, self._problem.source.shape
@@ -178,8 +203,10 @@ class RobustRun:
         if self._sampling == "subtensor":
             samples = self._columns(mode) if self._samples is None else self._samples
             index = draw_subtensor(shape, samples, rng, whole=mode)
-            cores = [core if len(indices) == length else core[:, indices, :]
-                     for core, indices, length in zip(self._cores, index, shape, strict=True)]
+            cores = [
+                core if len(indices) == length else core[:, indices, :]
+                for core, indices, length in zip(self._cores, index, shape, strict=True)
+            ]
             return Sketch(source, mode, index, cores)
         return self._draw_rows(mode, rng)
 
@@ -249,7 +276,7 @@ class RobustRun:
         return self._grams.gram_without(mode)
 
     def _last_mode_gram(self) -> NDArray[np.float64]:
-        """D = A_N G_N A_N^T, the Gram matrix of the model's last unfolding, at evenly spaced slices if there are many."""
+        """D = A_N G_N A_N^T, the Gram matrix of the model's last unfolding (at evenly spaced slices, if many)."""
         last = self._cores[-1]
         chosen = np.linspace(0, last.shape[1] - 1, min(last.shape[1], _CHANGE_SLICES)).astype(np.intp)
         rows = unfold(last[:, chosen, :]).astype(np.float64)
@@ -286,6 +313,14 @@ def _fill_empty(core: Core, empty: Sequence[int]) -> Core:
             share = core.dtype.type((i - low) / (high - low))
             filled[:, i] = (1 - share) * core[:, low] + share * core[:, high]
     return filled
+
+
+def _unknowns_per_entry(shape: Sequence[int], rank: Sequence[int]) -> float:
+    """Unknowns of a slice over entries of a slice, of the core for which that is largest."""
+    limits = bond_limits(shape, rank)
+    return max(
+        limits[mode] * limits[(mode + 1) % len(shape)] * length / prod(shape) for mode, length in enumerate(shape)
+    )
 
 
 def _mean(numbers: Sequence[float]) -> float:

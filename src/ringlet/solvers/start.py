@@ -81,7 +81,8 @@ def given_start(
     ring = init if isinstance(init, TensorRing) else TensorRing(init)
     if ring.shape != tuple(shape) or ring.rank != tuple(rank):
         raise ArgumentError(
-            f"init has shape {ring.shape} and rank {ring.rank}, but the fit needs shape {tuple(shape)} and rank {tuple(rank)}"
+            f"init has shape {ring.shape} and rank {ring.rank}, "
+            f"but the fit needs shape {tuple(shape)} and rank {tuple(rank)}"
         )
     cores = [core.astype(np.float64) for core in ring.cores]
     norms = [float(np.linalg.norm(core)) for core in cores]
@@ -89,6 +90,4 @@ def given_start(
         raise ArgumentError("init has a core of zeros, from which no fit can start; leave init out for a random start")
     order = len(cores)
     log_common = (sum(np.log(norms)) - np.log(size)) / order
-    return [
-        (core * (np.exp(log_common) / norm)).astype(dtype) for core, norm in zip(cores, norms, strict=True)
-    ]
+    return [(core * (np.exp(log_common) / norm)).astype(dtype) for core, norm in zip(cores, norms, strict=True)]

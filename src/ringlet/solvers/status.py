@@ -10,17 +10,15 @@ class Status(Enum):
 
     CONVERGED = "The ring stopped changing: the fit is done."
     SWEEPS_USED = (
-        "All sweeps were used while the ring was still changing: the result is usable; give more sweeps, or a larger tol, "
-        "if it should settle."
+        "All sweeps were used while the ring was still changing: the result is usable; give more sweeps, "
+        "or a larger tol, if it should settle."
     )
     STALLED = (
-        "No core could be improved any further: the data are fitted exactly, or nothing of them is trusted. If the fit is "
-        "poor, try another seed, a wider kernel (sigma_factor, sigma_min) or loss='huber'."
+        "No core could be improved any further: the data are fitted exactly, or nothing of them is trusted. "
+        "If the fit is poor, try another seed, a wider kernel (sigma_factor, sigma_min) or loss='huber'."
     )
     STOPPED = "The callback asked to stop: the ring is the one of the last sweep."
-    INTERRUPTED = (
-        "The fit was interrupted: the ring is the best so far. Pass it as init= to go on from there."
-    )
+    INTERRUPTED = "The fit was interrupted: the ring is the best so far. Pass it as init= to go on from there."
 
     def __str__(self) -> str:
         return self.value

@@ -1,7 +1,7 @@
 """One pass over the slices of mode k: everything row i of an update needs comes from slice i of the data.
 
-So nothing of the size (slices x columns) has to exist: blocks of slices are read, turned into residuals, weighted, and folded
-back into rows of the gradient while they are in the cache.
+So nothing of the size (slices x columns) has to exist: blocks of slices are read, turned into residuals, weighted, and
+folded back into rows of the gradient while they are in the cache.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ringlet.ring.chain import Core
 from ringlet.ring.transfer import Run
 from ringlet.robust import Loss
-from ringlet.sources import Block, Source
 from ringlet.solvers.operators import Operator, Workspace, build_operator, entry_order
 from ringlet.solvers.plan import CorePlan
+from ringlet.sources import Block, Source
 
-__all__ = ["StreamedPass", "unfold", "refold"]
+__all__ = ["StreamedPass", "refold", "unfold"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -145,7 +145,7 @@ class StreamedPass:
     def _weighted(
         self, operator: Operator, block: slice, tile: slice | None, loss: Loss, width: float
     ) -> tuple[Floats, Floats | None]:
-        """Residuals, and their weights W o P (None: all one). What is missing has residual and weight zero."""
+        """Residuals, and their weights W o P (None: all one). What is missing has weight zero."""
         residuals, observed = self._residuals(operator, block, tile)
         if np.isinf(width):
             weights = None
@@ -168,7 +168,7 @@ class StreamedPass:
     def _residuals(
         self, operator: Operator, block: slice, tile: slice | None
     ) -> tuple[Floats, NDArray[np.bool_] | None]:
-        """``E = X - A S^T`` for a block of slices, shape (B, J); zero where nothing is observed."""
+        """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
         values, observed = self._source.read(self._selection(block, tile))
         model = operator.forward(self._rows[block], "model")
         order = entry_order(self._plan)

@@ -35,9 +35,7 @@ _KINDS: dict[str, Kind] = {
 }
 _MASK_KEYS = ("observed", "mask")
 _REAL = "biuf"
-_MAT_CLASSES = {"double", "single", "logical"} | {
-    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
-}
+_MAT_CLASSES = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 # Deflate can reach a ratio of a thousand, real data hardly ever a hundred.
 _BOMB_BYTES, _BOMB_RATIO = 4 << 30, 100
 _NAMES = {2: ("height", "width"), 3: ("height", "width", "colour")}
@@ -273,9 +271,7 @@ def _read_npz(path: Path, key: str) -> NDArray[Any]:
             shape, dtype = _npy_header(file)
             expected = file.tell() + math.prod(shape) * dtype.itemsize
         if member.file_size != expected:
-            raise FormatError(
-                f"{key} has {member.file_size} bytes where its shape {shape} asks for {expected}"
-            )
+            raise FormatError(f"{key} has {member.file_size} bytes where its shape {shape} asks for {expected}")
         _refuse_bomb(member.file_size, member.compress_size)
         with archive.open(member) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
@@ -311,9 +307,7 @@ def _read_mat(path: Path, key: str) -> NDArray[Any]:
 
 def _refuse_bomb(size: int, compressed: int) -> None:
     if size > _BOMB_BYTES and size > _BOMB_RATIO * compressed:
-        raise FormatError(
-            f"{compressed} bytes that claim to unpack to {size}; refused as a decompression bomb"
-        )
+        raise FormatError(f"{compressed} bytes that claim to unpack to {size}; refused as a decompression bomb")
 
 
 # Masks.

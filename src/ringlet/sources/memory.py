@@ -146,10 +146,10 @@ def _check_array(array: NDArray[Any]) -> None:
 def _outer(array: NDArray[Any], block: Block) -> NDArray[Any]:
     """Outer indexing in one step, so that nothing larger than the block itself is made."""
     lists = [axis for axis, chosen in enumerate(block) if not isinstance(chosen, slice)]
-    index = list(block)
+    index: list[Any] = list(block)
     for place, axis in enumerate(lists):
-        index[axis] = np.reshape(index[axis], (-1, *(1,) * (len(lists) - place - 1)))
-    part = array[tuple(index)]
+        index[axis] = index[axis].reshape(-1, *(1,) * (len(lists) - place - 1))
+    part: NDArray[Any] = array[tuple(index)]
     if lists and lists[-1] - lists[0] >= len(lists):  # NumPy puts index arrays that stand apart first
         part = np.moveaxis(part, range(len(lists)), lists)
     return part

@@ -1,8 +1,9 @@
-"""One look at all entries before a fit: are they usable, and which slices hold nothing at all?"""
+"""One look at all entries before a fit: are they usable, and which slices hold nothing at all."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
 from ringlet.sources.base import Source
@@ -52,7 +53,9 @@ def survey(source: Source) -> Survey:
                 continue
             kept = values[observed]
             low, high = kept.min(), kept.max()
-            anywhere = observed.any(axis=0)  # one reduction serves all modes but the first
+            anywhere: NDArray[np.bool_] = np.asarray(
+                observed.any(axis=0)
+            )  # one reduction serves all modes but the first
             for mode in range(1, len(shape)):
                 others = tuple(axis for axis in range(anywhere.ndim) if axis != mode - 1)
                 seen[mode] |= anywhere.any(axis=others)

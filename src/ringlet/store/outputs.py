@@ -139,9 +139,7 @@ def write_array(
     """
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
-        raise ArgumentTypeError(
-            f"cannot write an array of dtype {array.dtype}; only real numbers and truth values"
-        )
+        raise ArgumentTypeError(f"cannot write an array of dtype {array.dtype}; only real numbers and truth values")
     kind = check_kind(path, array.shape)
     key = "tensor" if key is None else key
     if kind == "video":
@@ -217,9 +215,7 @@ def _check_image_shape(path: str | os.PathLike[str], suffix: str, shape: tuple[i
     if not (flat or (len(shape) == 3 and shape[2] in colours)) or 0 in shape:
         grey = "" if suffix == ".webp" else "(height, width) or "
         allowed = f"{grey}(height, width, {' or '.join(map(str, colours))})"
-        raise ArgumentError(
-            f"cannot write {os.fspath(path)} from shape {shape}; a {suffix} file holds {allowed}"
-        )
+        raise ArgumentError(f"cannot write {os.fspath(path)} from shape {shape}; a {suffix} file holds {allowed}")
     longest = _LONGEST_SIDE.get(suffix)
     if longest and max(shape) > longest:
         raise ArgumentError(
@@ -237,9 +233,7 @@ def _check_video_shape(path: str | os.PathLike[str], shape: tuple[int, ...]) -> 
 
 def _check_mat(path: str | os.PathLike[str], array: NDArray[Any], key: str) -> None:
     if not (key.isidentifier() and key.isascii() and key[0] != "_" and len(key) <= 63):
-        raise ArgumentError(
-            f"key {key!r} is no MATLAB name: a letter, then letters, digits and _, at most 63"
-        )
+        raise ArgumentError(f"key {key!r} is no MATLAB name: a letter, then letters, digits and _, at most 63")
     if array.nbytes > _LARGEST_MAT:
         raise ArgumentError(f"cannot write {os.fspath(path)}: a mat file holds less than 4 GB; use .npy")
 

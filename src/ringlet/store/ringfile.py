@@ -226,9 +226,7 @@ def _check_labels(names: object, units: object) -> None:
 def _check_cores(described: dict[str, Any], tensors: dict[str, Any]) -> None:
     shape, rank = described["shape"], described["rank"]
     if set(tensors) != {f"core.{k}" for k in range(len(shape))}:
-        raise FormatError(
-            f"the metadata tells of {len(shape)} cores, the tensors are: {', '.join(sorted(tensors))}"
-        )
+        raise FormatError(f"the metadata tells of {len(shape)} cores, the tensors are: {', '.join(sorted(tensors))}")
     for k, expected in enumerate(zip(rank, shape, rank[1:] + rank[:1], strict=True)):
         core = tensors[f"core.{k}"]
         if tuple(core.get_shape()) != expected:
@@ -238,9 +236,7 @@ def _check_cores(described: dict[str, Any], tensors: dict[str, Any]) -> None:
         if core.get_dtype() not in _DTYPES:
             raise FormatError(f"core {k} has dtype {core.get_dtype()}; a ring holds F32 or F64")
         if _DTYPES[core.get_dtype()] != described["dtype"]:
-            raise FormatError(
-                f"core {k} has dtype {core.get_dtype()}, the metadata says {described['dtype']!r}"
-            )
+            raise FormatError(f"core {k} has dtype {core.get_dtype()}, the metadata says {described['dtype']!r}")
 
 
 def _shortened(text: object) -> str:

@@ -63,9 +63,7 @@ class _Row:
     show_default=True,
     help="Directory for the pictures and the ring.",
 )
-@click.option(
-    "--photo", type=click.Choice(_PHOTOS), default=_PHOTOS[0], show_default=True, help="Which photo."
-)
+@click.option("--photo", type=click.Choice(_PHOTOS), default=_PHOTOS[0], show_default=True, help="Which photo.")
 @seed_option
 @force_option
 @json_option
@@ -128,9 +126,7 @@ def _fit(
     damaged: Pixels, observed: NDArray[np.bool_], loss: Literal["correntropy", "l2"], seed: int
 ) -> tuple[Fit, float]:
     start = perf_counter()
-    fit = decompose(
-        damaged, _RANK, solver=SAWRTRD(ridge=_RIDGE, loss=loss), mask=observed, seed=seed, progress=True
-    )
+    fit = decompose(damaged, _RANK, solver=SAWRTRD(ridge=_RIDGE, loss=loss), mask=observed, seed=seed, progress=True)
     if fit.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fit, perf_counter() - start
@@ -199,9 +195,7 @@ def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path
     )
 
 
-def _content(
-    photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, paths: dict[str, Path]
-) -> dict[str, Any]:
+def _content(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, paths: dict[str, Path]) -> dict[str, Any]:
     return {
         "photo": photo,
         "shape": truth.shape,

@@ -28,12 +28,8 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
 
 @click.command(name="plan")
 @click.argument("source", metavar="[IN]", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--rank", type=RANK, required=True, help="One number for all bonds, or the bond before every mode."
-)
-@click.option(
-    "--shape", type=SHAPE, metavar="I,J,...", help="Plan for a tensor of this shape instead of a file."
-)
+@click.option("--rank", type=RANK, required=True, help="One number for all bonds, or the bond before every mode.")
+@click.option("--shape", type=SHAPE, metavar="I,J,...", help="Plan for a tensor of this shape instead of a file.")
 @click.option(
     "--dtype", type=click.Choice(_DTYPES), default="uint8", show_default=True, help="Its dtype, with --shape."
 )
