@@ -290,7 +290,7 @@ def test_tensorly_agrees_both_ways():
 
 def test_repr_is_one_informative_line():
     ring = TensorRing([np.ones(s, np.float32) for s in [(20, 1356, 20), (20, 2040, 3), (3, 3, 20)]], units="K")
-    facts = "shape=(1356, 2040, 3), rank=(20, 20, 3), float32, 2.7 MB, 12.5x smaller, in K"
+    facts = "shape=(1356, 2040, 3), rank=(20, 20, 3), float32, 2.66 MB, 12.5x smaller, in K"
     assert repr(ring) == f"TensorRing({facts})"
 
 

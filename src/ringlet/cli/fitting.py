@@ -6,12 +6,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from ringlet.amounts import format_bytes
 from ringlet.api import decompose
 from ringlet.cli.inputs import Input
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.report.outliers import outlier_share
 from ringlet.ring import TensorRing
-from ringlet.solvers.budget import format_bytes
 from ringlet.solvers.result import Fit
 from ringlet.solvers.robust_ring import RobustRing
 from ringlet.solvers.status import Status

@@ -87,18 +87,15 @@ class SolverOptions:
     tol: float
     loss: Literal["correntropy", "cauchy", "huber", "l2"]
     sigma: Literal["iqr", "maxabs"] | float
-    ridge: float | None
+    ridge: Literal["auto"] | float
     threads: int | None
     memory: str | None
 
-    def build(self, shape: tuple[int, ...], *, ridge: float = 0.0) -> RobustRing:
-        """Make the solver for a tensor of this shape; `ridge` is what holds if none was asked for."""
+    def build(self, shape: tuple[int, ...]) -> RobustRing:
+        """Make the solver for a tensor of this shape."""
         settings: dict[str, Any] = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)
-            if field.name not in ("solver", "samples", "ridge")
+            field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("solver", "samples")
         }
-        settings["ridge"] = ridge if self.ridge is None else self.ridge
         if self.samples is not None:
             if self.solver == "awrtrd":
                 raise click.UsageError("--samples is for sawrtrd; awrtrd looks at all entries")
@@ -197,10 +194,11 @@ solver_options = _gathered(
         ),
         click.option(
             "--ridge",
-            type=float,
-            metavar="R",
-            help="Penalty on the cores, up to 0.1 where many entries are missing.  "
-            "[default: 0.01 to restore pictures and videos, else 0]",
+            type=_NumberOr("ridge", {"auto": "auto"}),
+            metavar="auto|NUMBER",
+            default=_defaults.ridge,
+            show_default=True,
+            help="Penalty on the cores; auto grows where few known entries speak for them.",
         ),
         click.option("--threads", type=int, metavar="N", help="By default all cores. Never changes the result."),
         click.option("--memory", metavar="SIZE", help="Budget for working memory beside the data, e.g. 2GB."),

@@ -6,7 +6,9 @@ from math import cos, log2, pi, prod, sin
 
 import numpy as np
 
-__all__ = ["draw", "human_bytes", "size_change"]
+from ringlet.amounts import format_bytes
+
+__all__ = ["draw", "size_change"]
 
 _ACCENT = "#4a90d9"  # mid-tones stand out on white and on black; text takes the page's own colour
 _FONT = "12px system-ui, sans-serif"
@@ -48,12 +50,12 @@ def draw(
     >>> draw((4, 5), (2, 3), np.dtype("float32"), 216, 0.4).startswith("<div")
     True
     """
-    dense = human_bytes(prod(shape) * np.dtype(dtype).itemsize)
+    dense = format_bytes(prod(shape) * np.dtype(dtype).itemsize)
     facts = [
         ("shape", " × ".join(map(str, shape))),
         ("rank", ", ".join(map(str, rank))),
         ("type", str(dtype)),
-        ("size", f"{human_bytes(nbytes)}, {size_change(compression)} (dense {dense})"),
+        ("size", f"{format_bytes(nbytes)}, {size_change(compression)} (dense {dense})"),
     ]
     if units is not None:
         facts.append(("units", units))
@@ -67,24 +69,6 @@ def draw(
         f'<div style="max-width:26em"><div style="font-weight:600;margin-bottom:6px">TensorRing</div>'
         f'<div style="display:grid;grid-template-columns:auto 1fr;gap:3px 14px">{rows}</div></div></div>'
     )
-
-
-def human_bytes(count: int) -> str:
-    """Bytes in decimal units with two digits or more.
-
-    Examples
-    --------
-    >>> human_bytes(999), human_bytes(2_712_000), human_bytes(12_400_000_000)
-    ('999 B', '2.7 MB', '12 GB')
-    """
-    if count < 1000:
-        return f"{count} B"
-    amount = float(count)
-    for unit in ("kB", "MB", "GB", "TB", "PB"):
-        amount /= 1000
-        if amount < 999.5:
-            return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
-    return f"{amount / 1000:.2g} EB"
 
 
 def size_change(compression: float) -> str:

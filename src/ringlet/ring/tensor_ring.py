@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ringlet.amounts import format_bytes
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring import algebra
 from ringlet.ring.chain import Core
-from ringlet.ring.drawing import draw, human_bytes, size_change
+from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
 from ringlet.ring.indexing import evaluate_index, in_bounds
 from ringlet.ring.rounding import round_cores
@@ -49,7 +50,7 @@ class TensorRing:
     >>> rng = np.random.default_rng(0)
     >>> ring = TensorRing([rng.standard_normal((3, 40, 2)), rng.standard_normal((2, 50, 3))])
     >>> ring
-    TensorRing(shape=(40, 50), rank=(3, 2), float64, 4.3 kB, 3.7x smaller)
+    TensorRing(shape=(40, 50), rank=(3, 2), float64, 4.32 kB, 3.7x smaller)
     >>> ring[:10, 7].shape
     (10,)
     >>> np.asarray(ring).shape
@@ -144,7 +145,7 @@ class TensorRing:
         if self._names is not None:
             shape = "(" + ", ".join(f"{n}={i}" for n, i in zip(self._names, self.shape, strict=True)) + ")"
         units = "" if self._units is None else f", in {self._units}"
-        storage = f"{human_bytes(self.nbytes)}, {size_change(self.compression)}"
+        storage = f"{format_bytes(self.nbytes)}, {size_change(self.compression)}"
         return f"TensorRing(shape={shape}, rank={self.rank}, {self.dtype}, {storage}{units})"
 
     def _repr_html_(self) -> str:

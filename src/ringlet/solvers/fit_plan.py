@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from ringlet.amounts import format_bytes
 from ringlet.errors import BudgetError
 from ringlet.ring.ranks import bond_limits
-from ringlet.solvers.budget import format_bytes
 from ringlet.solvers.plan import CorePlan, core_sizes, plan_core
 
 __all__ = ["CoreCost", "FitPlan", "plan_fit"]

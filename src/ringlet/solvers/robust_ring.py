@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ringlet.amounts import parse_bytes
 from ringlet.errors import ArgumentTypeError
 from ringlet.execution import Threads
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
-from ringlet.solvers.budget import parse_bytes
 from ringlet.solvers.checks import check_number, check_one_of
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.robust_run import RobustRun

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ringlet.amounts import parse_bytes
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain, TensorRing
@@ -23,7 +24,6 @@ from ringlet.sampling import (
     stream,
     subset,
 )
-from ringlet.solvers.budget import parse_bytes
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import SweepReport, relative_change
 from ringlet.solvers.fit_plan import plan_fit
@@ -44,8 +44,8 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _PILOT_ENTRIES = 1 << 17  # entries that the kernel width is measured on, before each core's update
 _NARROWING = 0.85  # the kernel width shrinks by this factor a sweep at most
-_RIDGE, _RIDGE_MOST, _RIDGE_ONSET = 2.0, 0.3, 4.0  # of the automatic ridge: measured, see docs/decisions.md
-_RIDGE_LEAST_TRUST = 1e-3
+# Of the automatic ridge: measured, see docs/decisions.md.
+_RIDGE, _RIDGE_LEAST, _RIDGE_MOST, _RIDGE_ONSET, _RIDGE_LEAST_TRUST = 2.0, 0.02, 0.3, 4.0, 1e-3
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
 
@@ -194,7 +194,7 @@ class RobustRun:
             return float(self._solver.ridge)
         trusted = max(trust.mean_weight * self._observed_share, _RIDGE_LEAST_TRUST)
         doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
-        return doubt * min(_RIDGE_MOST, _RIDGE * (self._unknowns / trusted) ** 2)
+        return doubt * min(max(_RIDGE * (self._unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST)
 
     def _draw(self, sweep: int, mode: int) -> Sketch:
         """The random part of the data for one core update."""

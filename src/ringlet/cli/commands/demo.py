@@ -9,6 +9,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.amounts import format_bytes
 from ringlet.api import decompose
 from ringlet.cli.options import force_option, json_option, seed_option
 from ringlet.cli.screen import percent, print_json, print_table, times
@@ -18,7 +19,6 @@ from ringlet.report.metrics import psnr, ssim
 from ringlet.report.outliers import outlier_map, outlier_share
 from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
 from ringlet.ring import TensorRing
-from ringlet.solvers.budget import format_bytes
 from ringlet.solvers.result import Fit
 from ringlet.solvers.robust_ring import SAWRTRD
 from ringlet.solvers.status import Status
@@ -39,7 +39,7 @@ _PHOTOS = (
     "rocket",
 )  # colour photos that scikit-image has without a download
 _HIDDEN, _RUINED = 0.5, 0.2
-_RANK, _RIDGE = (9, 15, 3), 0.08  # half of a small photo carries such a rank only with a penalty on the cores
+_RANK = (9, 15, 3)  # three colours cannot carry more than 9 in the first bond
 _FILES = ("damaged.png", "restored.png", "outliers.png", "comparison.png", "history.png", "model.ring")
 
 
@@ -70,7 +70,7 @@ class _Row:
 def command(out: Path, photo: str, seed: int, force: bool, as_json: bool) -> None:
     """Take a photo, hide half of its entries, ruin a fifth of the rest, and restore it.
 
-    Least squares gets the same rank, ridge and sweeps for comparison. Takes less than a minute.
+    Least squares gets the same rank and sweeps for comparison. Takes less than a minute.
     """
     paths = _prepared(out, force=force)
     truth = _photo(photo)
@@ -126,7 +126,7 @@ def _fit(
     damaged: Pixels, observed: NDArray[np.bool_], loss: Literal["correntropy", "l2"], seed: int
 ) -> tuple[Fit, float]:
     start = perf_counter()
-    fit = decompose(damaged, _RANK, solver=SAWRTRD(ridge=_RIDGE, loss=loss), mask=observed, seed=seed, progress=True)
+    fit = decompose(damaged, _RANK, solver=SAWRTRD(loss=loss), mask=observed, seed=seed, progress=True)
     if fit.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fit, perf_counter() - start
@@ -191,7 +191,7 @@ def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path
         "\n"
         "Try next:\n"
         f"  ringlet info {out / 'model.ring'}\n"
-        f"  ringlet restore {out / 'damaged.png'} --missing 0 --ridge 0.03 -o clean.png"
+        f"  ringlet restore {out / 'damaged.png'} --missing 0 -o clean.png"
     )
 
 
@@ -200,7 +200,6 @@ def _content(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, paths:
         "photo": photo,
         "shape": truth.shape,
         "rank": fit.ring.rank,
-        "ridge": _RIDGE,
         "status": fit.status.name,
         "outlier_share": outlier_share(fit),
         "results": {

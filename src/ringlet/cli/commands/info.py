@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
+from ringlet.amounts import format_bytes
 from ringlet.cli.inputs import Input, open_input
 from ringlet.cli.options import DataOptions, data_options, json_option
 from ringlet.cli.ring_text import ring_text
 from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
 from ringlet.ring import TensorRing
-from ringlet.solvers.budget import format_bytes
 
 __all__ = ["command"]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ringlet.amounts import format_bytes
 from ringlet.api import plan
 from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
@@ -17,7 +18,6 @@ from ringlet.cli.options import (
     solver_options,
 )
 from ringlet.cli.screen import print_facts, print_json, print_table, times
-from ringlet.solvers.budget import format_bytes
 from ringlet.solvers.fit_plan import FitPlan
 from ringlet.solvers.robust_ring import SAWRTRD, RobustRing
 

@@ -21,14 +21,9 @@ from ringlet.cli.options import (
 from ringlet.cli.restoring import check_paths, check_restored, write_restored
 from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import draw_outliers
-from ringlet.sources.files import Kind
 from ringlet.store.atomic import atomic_output
 
 __all__ = ["command"]
-
-# Without a penalty a ring is free to do anything where a whole patch is missing. It pulls towards zero, which
-# suits pixels; arrays may lie far from zero, so they get none unasked.
-_RIDGE: dict[Kind, float] = {"image": 0.01, "video": 0.01}
 
 
 @click.command(name="restore")
@@ -94,7 +89,7 @@ def command(
     finished = fit_input(
         given,
         default_rank(given.array.shape) if rank is None else rank,
-        solver.build(given.array.shape, ridge=_RIDGE.get(given.loaded.kind, 0.0)),
+        solver.build(given.array.shape),
         seed=seed,
         progress=not quiet,
     )

@@ -1,4 +1,4 @@
-"""Amounts of memory, as people write them."""
+"""Amounts of memory, as people write and read them. Knows only the errors."""
 
 import re
 
