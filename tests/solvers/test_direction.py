@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from ringlet.execution import Threads
+from ringlet.ring.kronecker import KroneckerSum
 from ringlet.solvers.direction import GramFactor
+
+
+def kronecker(matrix):
+    return KroneckerSum(np.ones((1, 1, 1)), matrix[None])
 
 
 def random_gram(size, rank=None, seed=0):
@@ -19,7 +24,7 @@ def test_solve_agrees_with_a_dense_solver(size, rows):
     right = np.random.default_rng(1).standard_normal((rows, size))
     shift = 1e-10 * np.linalg.norm(gram) + 0.5
     expected = np.linalg.solve(gram + shift * np.eye(size), right.T).T
-    factor = GramFactor(gram.copy(), 0.5, np.dtype("f8"), map)
+    factor = GramFactor(kronecker(gram), 0.5, np.dtype("f8"), map)
     np.testing.assert_allclose(factor.solve(right, map), expected, rtol=1e-7, atol=1e-10)
 
 
@@ -28,7 +33,7 @@ def test_threads_do_not_change_the_bits():
     results = set()
     for count in (1, 2, 3):
         with Threads(count) as threads:
-            factor = GramFactor(gram.copy(), 0.0, np.dtype("f4"), threads.run)
+            factor = GramFactor(kronecker(gram), 0.0, np.dtype("f4"), threads.run)
             results.add(factor.solve(right, threads.run).tobytes())
     assert len(results) == 1
 
@@ -37,7 +42,7 @@ def test_threads_do_not_change_the_bits():
 def test_singular_gram_gives_a_descent_direction_in_its_range(size):
     gram = random_gram(size, rank=size // 3)
     right = np.random.default_rng(1).standard_normal((20, size)) @ gram
-    found = GramFactor(gram.copy(), 0.0, np.dtype("f8"), map).solve(right, map)
+    found = GramFactor(kronecker(gram), 0.0, np.dtype("f8"), map).solve(right, map)
     np.testing.assert_allclose(found @ gram, right, rtol=1e-5, atol=1e-5 * np.abs(right).max())
     assert np.sum(found * right) > 0
 
@@ -51,7 +56,22 @@ def test_slightly_indefinite_gram_is_shifted_until_it_can_be_factored(size):
     gram = (basis * values) @ basis.T
     gram = (gram + gram.T) / 2
     right = rng.standard_normal((3, size))
-    found = GramFactor(gram.copy(), 0.0, np.dtype("f8"), map).solve(right, map)
+    found = GramFactor(kronecker(gram), 0.0, np.dtype("f8"), map).solve(right, map)
     start = 1e-10 * np.linalg.norm(gram)
     candidates = [np.linalg.solve(gram + start * 10**power * np.eye(size), right.T).T for power in range(1, 8)]
     assert min(np.abs(found - candidate).max() / np.abs(candidate).max() for candidate in candidates) < 1e-6
+
+
+def test_a_sum_of_kronecker_products_is_factored_in_given_room():
+    rng = np.random.default_rng(3)
+    left, right = (rng.standard_normal((3, size, 40)) for size in (20, 17))
+    left, right = (part @ part.transpose(0, 2, 1) for part in (left, right))
+    expected = sum(np.kron(p, s) for p, s in zip(left, right, strict=True))
+    gram = KroneckerSum(left, right)
+    np.testing.assert_allclose(gram.dense(), expected)
+    assert gram.trace() == pytest.approx(np.trace(expected))
+    rows = rng.standard_normal((4, 340))
+    room = np.full((340, 340), 7.0)
+    found = GramFactor(gram, 0.1, np.dtype("f8"), map, room).solve(rows, map)
+    shift = 0.1 + 1e-10 * np.linalg.norm(expected)
+    np.testing.assert_allclose(found, np.linalg.solve(expected + shift * np.eye(340), rows.T).T, rtol=1e-8)

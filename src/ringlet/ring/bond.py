@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
-from ringlet.ring.transfer import Array64, chain_product, environment
+from ringlet.ring.transfer import chain_product, environment
 
 __all__ = ["bond_gram", "canonical_bond", "regroup", "whitening"]
 

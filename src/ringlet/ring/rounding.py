@@ -16,11 +16,12 @@ import numpy as np
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.ring.algebra import distance, norm, unit_cores
+from ringlet.ring.arrays import Array64
 from ringlet.ring.bond import bond_gram, regroup, whitening
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import normalise_rank
 from ringlet.ring.summands import merge_copies
-from ringlet.ring.transfer import Array64, chain_product
+from ringlet.ring.transfer import chain_product
 
 __all__ = ["round_cores"]
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ringlet.ring.algebra import add, distance, inner, norm, scale
+from ringlet.ring.arrays import Array64
 from ringlet.ring.bond import bond_gram, canonical_bond
 from ringlet.ring.chain import Core
-from ringlet.ring.transfer import Array64
 
 __all__ = ["merge_copies"]
 

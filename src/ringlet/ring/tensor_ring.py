@@ -16,12 +16,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from ringlet.amounts import format_bytes
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring import algebra
+from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
 from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
 from ringlet.ring.indexing import evaluate_index, in_bounds
 from ringlet.ring.rounding import round_cores
-from ringlet.ring.transfer import Array64, GramChain
+from ringlet.ring.transfer import GramChain
 
 __all__ = ["TensorRing"]
 

@@ -9,19 +9,17 @@ keep it cheap:
 * a partial product can pass through a core without the core's transfer matrix ever being formed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from itertools import combinations_with_replacement
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.chain import Core
+from ringlet.ring.kronecker import KroneckerSum
 
 __all__ = ["GramChain", "chain_product", "environment", "transfer_matrix"]
 
-Array64: TypeAlias = NDArray[np.float64]
-Run: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 _SLAB_ENTRIES = 1 << 19  # entries of a core that pass through the products at once: about the size of a cache
 
@@ -104,20 +102,12 @@ class GramChain:
 
         Rows and columns are indexed ``(a, b)``, a in r_k, b in r_{k+1}, b fastest.
         """
+        return self.kronecker_without(k).dense(self._run)
+
+    def kronecker_without(self, k: int) -> KroneckerSum:
+        """The same Gram matrix as a sum of c^2 Kronecker products, c the narrowest bond."""
         position = self._position(k)
-        before = self._expand(self._prefix_at(position))  # P[cc', a, a']
-        after = self._expand(self._suffix_at(position))  # S[cc', b, b']
-        a, b = before.shape[1], after.shape[1]
-        gram = np.empty((a, b, a, b))
-        after_rows = after.reshape(len(after), b * b)
-
-        def fill(i: int) -> None:  # G[(a,b),(a',b')] = sum_cc' P[cc',a,a'] S[cc',b,b']
-            block = before[:, i, :].T @ after_rows
-            gram[i] = block.reshape(a, b, b).transpose(1, 0, 2)
-
-        for _ in self._run(fill, range(a)):
-            pass
-        return gram.reshape(a * b, a * b)
+        return KroneckerSum(self._expand(self._prefix_at(position)), self._expand(self._suffix_at(position)))
 
     def squared_norm(self) -> float:
         """Squared Frobenius norm of the whole tensor: the trace of the product of all transfer matrices."""

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.transfer import Array64, Run
+from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.kronecker import KroneckerSum
 
 __all__ = ["GramFactor"]
 
@@ -25,39 +26,44 @@ class GramFactor:
 
     Parameters
     ----------
-    gram : array of float64, (n, n), symmetric
-        Finite and not zero. Overwritten.
+    gram : KroneckerSum
+        G, not zero.
     ridge : float
         Added to the diagonal on top of ``1e-10 ||G||_F``; grown tenfold until the factorisation succeeds.
     dtype : dtype
         Of the right-hand sides to come.
     run : callable
         Used like `map` for independent pieces.
+    room : array of float64, shape (n, n), finite, optional
+        Where to work; overwritten.
 
     Examples
     --------
     >>> import numpy as np
-    >>> factor = GramFactor(np.diag([2.0, 4.0]), 0.0, np.dtype("f8"), map)
+    >>> from ringlet.ring.kronecker import KroneckerSum
+    >>> gram = KroneckerSum(np.eye(1)[None], np.diag([2.0, 4.0])[None])
+    >>> factor = GramFactor(gram, 0.0, np.dtype("f8"), map)
     >>> factor.solve(np.array([[2.0, 2.0]]), map).round(6)
     array([[1. , 0.5]])
     """
 
-    def __init__(self, gram: Array64, ridge: float, dtype: np.dtype[Any], run: Run) -> None:
-        self._starts = range(0, len(gram), _TILE)
-        diagonal = gram.diagonal().copy()
-        corners = [gram[_square(start)].copy() for start in self._starts]
-        smallest = _RELATIVE_RIDGE * float(np.linalg.norm(gram))
-        shift = smallest + ridge
+    def __init__(
+        self, gram: KroneckerSum, ridge: float, dtype: np.dtype[Any], run: Run, room: Array64 | None = None
+    ) -> None:
+        lower = np.zeros((gram.size, gram.size)) if room is None else room
+        self._starts = range(0, gram.size, _TILE)
+        gram.fill_lower(lower, run)
+        shift = _RELATIVE_RIDGE * _norm_of_lower(lower, run) + ridge
         while True:
-            np.fill_diagonal(gram, diagonal + shift)
+            lower[np.diag_indices(gram.size)] += shift
             try:
-                inverses = _factor(gram, run)
+                inverses = _factor(lower, run)
                 break
             except np.linalg.LinAlgError:
                 shift *= 10
-                _restore(gram, corners)
+                gram.fill_lower(lower, run)
         self._inverses = [inverse.astype(dtype) for inverse in inverses]
-        self._panels = [gram[start : start + _TILE, :start].astype(dtype) for start in self._starts]
+        self._panels = list(run(lambda start: lower[start : start + _TILE, :start].astype(dtype), self._starts))
 
     def solve(self, rows: Floats, run: Run) -> Floats:
         """``rows @ (G + lambda I)^-1``."""
@@ -108,11 +114,16 @@ def _factor(gram: Array64, run: Run) -> list[Array64]:
     return inverses
 
 
-def _restore(gram: Array64, corners: list[Array64]) -> None:
-    """Undo a failed factorisation: above the diagonal tiles the matrix is still there."""
-    for start, corner in zip(range(0, len(gram), _TILE), corners, strict=True):
-        gram[start : start + _TILE, :start] = gram[:start, start : start + _TILE].T
-        gram[_square(start)] = corner
+def _norm_of_lower(lower: Array64, run: Run) -> float:
+    """Frobenius norm of the symmetric matrix with this lower triangle."""
+
+    def squares(start: int) -> float:
+        rows = lower[start : start + _TILE]
+        corner = np.tril(rows[:, start : start + _TILE])
+        return 2 * float(np.vdot(rows[:, :start], rows[:, :start]) + np.vdot(corner, corner))
+
+    diagonal = lower.diagonal()
+    return float(np.sqrt(sum(run(squares, range(0, len(lower), _TILE))) - diagonal @ diagonal))
 
 
 def _square(start: int) -> tuple[slice, slice]:

@@ -13,6 +13,7 @@ from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
+from ringlet.ring.kronecker import KroneckerSum
 from ringlet.ring.ranks import bond_limits
 from ringlet.robust import DEFAULT_FACTORS, LOSSES, kernel_width
 from ringlet.sampling import (
@@ -117,6 +118,7 @@ class RobustRun:
             self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
         self._unknowns = _unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
+        self._gram_room = np.zeros(0)
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
         self._narrowest = 0.0  # the kernel width must not go below this in the present sweep
@@ -165,14 +167,15 @@ class RobustRun:
         direction, penalty = gradient, 0.0
         if self._solver.scaling != "none":
             gram = self._gram(sketch, mode)
-            level = float(np.trace(gram)) / len(gram)
+            level = gram.trace() / gram.size
             if not (isfinite(level) and level > 0.0):
                 return None
             ridge = self._ridge(trust) * level
             # mu: the ridge, in proportion to the part of G that the sampled, observed, trusted entries make up
             penalty = ridge * trust.mean_weight * self._observed_share * sketch.columns / self._columns(mode)
-            gradient -= self._dtype.type(penalty) * streamed.rows
-            factor = GramFactor(gram, ridge, self._dtype, self._run)
+            if penalty:
+                gradient -= self._dtype.type(penalty) * streamed.rows
+            factor = GramFactor(gram, ridge, self._dtype, self._run, self._room(gram.size))
             direction = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
         numerator = float(np.vdot(gradient, direction))
         denominator = streamed.curvature(direction, self._loss, trust.width, self._run)
@@ -270,10 +273,16 @@ class RobustRun:
             workspace=self._workspace,
         )
 
-    def _gram(self, sketch: Sketch, mode: int) -> NDArray[np.float64]:
+    def _gram(self, sketch: Sketch, mode: int) -> KroneckerSum:
         if self._solver.scaling == "local":
-            return GramChain(sketch.cores, self._run).gram_without(sketch.mode)
-        return self._grams.gram_without(mode)
+            return GramChain(sketch.cores, self._run).kronecker_without(sketch.mode)
+        return self._grams.kronecker_without(mode)
+
+    def _room(self, size: int) -> NDArray[np.float64]:
+        """Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it."""
+        if self._gram_room.size < size * size:
+            self._gram_room = np.zeros(size * size)
+        return self._gram_room[: size * size].reshape(size, size)
 
     def _last_mode_gram(self) -> NDArray[np.float64]:
         """D = A_N G_N A_N^T, the Gram matrix of the model's last unfolding (at evenly spaced slices, if many)."""

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Run
 from ringlet.ring.chain import Core
-from ringlet.ring.transfer import Run
 from ringlet.robust import Loss
 from ringlet.solvers.operators import Operator, Workspace, build_operator, entry_order
 from ringlet.solvers.plan import CorePlan
@@ -30,8 +30,8 @@ def unfold(core: Core) -> Floats:
 
 
 def refold(rows: Floats, a: int, b: int) -> Core:
-    """The core whose slices are these rows, shape (a, I_k, b)."""
-    return np.ascontiguousarray(rows.reshape(len(rows), a, b).transpose(1, 0, 2))
+    """The core whose slices are these rows, shape (a, I_k, b), as a view."""
+    return rows.reshape(len(rows), a, b).transpose(1, 0, 2)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""A Gram matrix as the sum of Kronecker products that a narrow bond makes it. Pure maths, float64."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringlet.ring.arrays import Array64, Run
+
+__all__ = ["KroneckerSum"]
+
+
+@dataclass(frozen=True)
+class KroneckerSum:
+    """``G = sum_m P_m (x) S_m``, a symmetric matrix with rows and columns (a, b), b fastest.
+
+    Attributes
+    ----------
+    left : array, shape (m, a, a)
+    right : array, shape (m, b, b)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> G = KroneckerSum(np.array([[[2.0]]]), np.array([[[3.0, 1.0], [1.0, 3.0]]]))
+    >>> G.dense()
+    array([[6., 2.],
+           [2., 6.]])
+    >>> G.trace(), G.size
+    (12.0, 2)
+    """
+
+    left: Array64
+    right: Array64
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return int(self.left.shape[1] * self.right.shape[1])
+
+    def trace(self) -> float:
+        """Sum of the diagonal."""
+        return float(np.einsum("maa->m", self.left) @ np.einsum("mbb->m", self.right))
+
+    def dense(self, run: Run = map) -> Array64:
+        """The whole matrix."""
+        whole = np.empty((self.size, self.size))
+        self._fill(whole, run, lower_only=False)
+        return whole
+
+    def fill_lower(self, out: Array64, run: Run = map) -> None:
+        """Write the lower triangle into `out`, shape (size, size); what is above it may be left as it was."""
+        self._fill(out, run, lower_only=True)
+
+    def _fill(self, out: Array64, run: Run, *, lower_only: bool) -> None:
+        a, b = self.left.shape[1], self.right.shape[1]
+        blocks = out.reshape(a, b, a, b)
+        right = self.right.reshape(len(self.right), b * b)
+
+        def fill(row: int) -> None:  # G[(a,b),(a',b')] = sum_m P[m,a,a'] S[m,b,b']
+            stop = row + 1 if lower_only else a
+            block = self.left[:, row, :stop].T @ right
+            blocks[row, :, :stop] = block.reshape(stop, b, b).transpose(1, 0, 2)
+
+        for _ in run(fill, range(a)):
+            pass
