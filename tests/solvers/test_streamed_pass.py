@@ -7,6 +7,7 @@ import pytest
 
 from oracles import random_cores, subchain
 from reference_awrtrd import WEIGHTS, core_rows, unfolding
+from ringlet.execution import Profile
 from ringlet.robust import LOSSES
 from ringlet.solvers import plan as plan_module
 from ringlet.solvers.operators import Workspace
@@ -40,6 +41,7 @@ def make_pass(x, mask, cores, plan, keep, row_weights=None):
         row_weights=row_weights,
         keep_weights=keep,
         workspace=Workspace(),
+        profile=Profile(),
     )
 
 

@@ -21,7 +21,7 @@ from ringlet.ring.kronecker import KroneckerSum
 __all__ = ["GramChain", "chain_product", "environment", "transfer_matrix"]
 
 
-_SLAB_ENTRIES = 1 << 19  # entries of a core that pass through the products at once: about the size of a cache
+_SLAB_ENTRIES = 1 << 17  # entries of a core that pass through the products at once, to stay in the cache
 
 
 def transfer_matrix(core: Core, other: Core | None = None) -> Array64:

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ringlet.amounts import parse_bytes
 from ringlet.errors import ArgumentError
-from ringlet.execution import Threads
+from ringlet.execution import Profile, Threads
 from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
@@ -96,6 +96,7 @@ class RobustRun:
         self._samples = samples
         self._sampling = sampling
         self._workspace = Workspace()
+        self.profile = Profile()
         self._loss = LOSSES[solver.loss]
         source = problem.source
         if sampling != "subtensor" and not isinstance(source, ArraySource):
@@ -166,7 +167,8 @@ class RobustRun:
         gradient = streamed.gradient(self._loss, trust.width, self._run)  # d = (W o P o (X - A S^T)) S
         direction, penalty = gradient, 0.0
         if self._solver.scaling != "none":
-            gram = self._gram(sketch, mode)
+            with self.profile.part("Gram"):
+                gram = self._gram(sketch, mode)
             level = gram.trace() / gram.size
             if not (isfinite(level) and level > 0.0):
                 return None
@@ -175,8 +177,9 @@ class RobustRun:
             penalty = ridge * trust.mean_weight * self._observed_share * sketch.columns / self._columns(mode)
             if penalty:
                 gradient -= self._dtype.type(penalty) * streamed.rows
-            factor = GramFactor(gram, ridge, self._dtype, self._run, self._room(gram.size))
-            direction = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
+            with self.profile.part("solve"):
+                factor = GramFactor(gram, ridge, self._dtype, self._run, self._room(gram.size))
+                direction = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
         numerator = float(np.vdot(gradient, direction))
         denominator = streamed.curvature(direction, self._loss, trust.width, self._run)
         denominator += penalty * float(np.vdot(direction, direction))
@@ -271,6 +274,7 @@ class RobustRun:
             row_weights=sketch.row_weights,
             keep_weights=keep_weights,
             workspace=self._workspace,
+            profile=self.profile,
         )
 
     def _gram(self, sketch: Sketch, mode: int) -> KroneckerSum:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.execution import Profile
 from ringlet.ring.arrays import Run
 from ringlet.ring.chain import Core
 from ringlet.robust import Loss
@@ -60,6 +61,8 @@ class StreamedPass:
     keep_weights : bool
         Keep the robust weights from the gradient pass for the line search; otherwise they are computed again.
     workspace : Workspace
+    profile : Profile
+        Told where the time goes: gather, forward, weights, adjoint, search.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class StreamedPass:
         row_weights: Floats | None,
         keep_weights: bool,
         workspace: Workspace,
+        profile: Profile,
     ) -> None:
         self._source = source
         self._index = index
@@ -82,6 +86,7 @@ class StreamedPass:
         self._inverse_scale = self._rows.dtype.type(1.0 / scale)
         self._row_weights = row_weights
         self._workspace = workspace
+        self._part = profile.part
         self._operator = build_operator(plan, cores, workspace) if plan.tile_mode is None else None
         self._kept: dict[tuple[int, int], Floats | None] | None = {} if keep_weights else None
 
@@ -99,12 +104,14 @@ class StreamedPass:
             rows = np.empty((piece.slices.stop - piece.slices.start, out.shape[1]), out.dtype)
             for block in self._blocks(piece):
                 residuals, weights = self._weighted(operator, block, piece.tile, loss, width)
-                if self._kept is not None:
-                    self._kept[self._key(block, piece)] = None if weights is None else weights.copy()
-                if weights is not None:
-                    residuals *= weights
+                with self._part("weights"):
+                    if self._kept is not None:
+                        self._kept[self._key(block, piece)] = None if weights is None else weights.copy()
+                    if weights is not None:
+                        residuals *= weights
                 here = slice(block.start - piece.slices.start, block.stop - piece.slices.start)
-                rows[here] = operator.adjoint(residuals)
+                with self._part("adjoint"):
+                    rows[here] = operator.adjoint(residuals)
             return piece.slices, rows
 
         for slices, rows in run(partial, self._pieces()):
@@ -122,12 +129,13 @@ class StreamedPass:
                     weights = self._kept.pop(self._key(block, piece))
                 else:
                     _, weights = self._weighted(operator, block, piece.tile, loss, width)
-                step = operator.forward(direction[block], "step")
-                if weights is None:
-                    total += float(np.vdot(step, step))
-                else:
-                    np.multiply(step, step, out=step)
-                    total += float(np.vdot(weights, step))
+                with self._part("search"):
+                    step = operator.forward(direction[block], "step")
+                    if weights is None:
+                        total += float(np.vdot(step, step))
+                    else:
+                        np.multiply(step, step, out=step)
+                        total += float(np.vdot(weights, step))
             return total
 
         return float(sum(run(partial, self._pieces())))
@@ -147,9 +155,14 @@ class StreamedPass:
     ) -> tuple[Floats, Floats | None]:
         """Residuals, and their weights W o P (None: all one). What is missing has weight zero."""
         residuals, observed = self._residuals(operator, block, tile)
-        if np.isinf(width):
-            weights = None
-        else:
+        with self._part("weights"):
+            return residuals, self._weights(residuals, observed, tile, loss, width)
+
+    def _weights(
+        self, residuals: Floats, observed: NDArray[np.bool_] | None, tile: slice | None, loss: Loss, width: float
+    ) -> Floats | None:
+        weights = None
+        if not np.isinf(width):
             out = self._workspace.array("weights", residuals.shape, residuals.dtype)
             weights = loss.weight(residuals, width, out)
         if observed is not None:
@@ -163,23 +176,25 @@ class StreamedPass:
                 weights = np.broadcast_to(columns, residuals.shape)
             else:
                 weights *= columns
-        return residuals, weights
+        return weights
 
     def _residuals(
         self, operator: Operator, block: slice, tile: slice | None
     ) -> tuple[Floats, NDArray[np.bool_] | None]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
-        values, observed = self._source.read(self._selection(block, tile))
-        model = operator.forward(self._rows[block], "model")
-        order = entry_order(self._plan)
-        turned = values.transpose(order)
-        residuals = self._workspace.array("residuals", turned.shape, model.dtype)
-        np.multiply(turned, self._inverse_scale, out=residuals, casting="unsafe")
-        residuals = residuals.reshape(model.shape)
-        if observed is not None:
-            observed = observed.transpose(order).reshape(model.shape)
-            if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
-                np.copyto(residuals, 0.0, where=~observed)
+        with self._part("forward"):
+            model = operator.forward(self._rows[block], "model")
+        with self._part("gather"):
+            values, observed = self._source.read(self._selection(block, tile))
+            order = entry_order(self._plan)
+            turned = values.transpose(order)
+            residuals = self._workspace.array("residuals", turned.shape, model.dtype)
+            np.multiply(turned, self._inverse_scale, out=residuals, casting="unsafe")
+            residuals = residuals.reshape(model.shape)
+            if observed is not None:
+                observed = observed.transpose(order).reshape(model.shape)
+                if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
+                    np.copyto(residuals, 0.0, where=~observed)
         np.subtract(residuals, model, out=residuals)
         return residuals, observed
 
