@@ -77,10 +77,9 @@ def decompose(
     True
     """
     source = as_source(data, mask)
-    if solver is None:
-        solver = default_solver(source.shape)
-    if not isinstance(solver, RobustRing):
-        raise ArgumentTypeError(f"solver={solver!r} is not a solver; give e.g. ringlet.SAWRTRD(samples=30_000)")
+    solver = _checked_solver(solver, source.shape)
+    if callback is not None and not callable(callback):
+        raise ArgumentTypeError(f"callback={callback!r} cannot be called; give a function of one argument, the state")
     bonds = normalise_rank(rank, len(source.shape))
     check_number("seed", seed, at_least=0, whole=True)
     found = survey(source)
@@ -102,7 +101,7 @@ def decompose(
             callback=callback,
             progress=progress,
         )
-        return Fit(run.ring(), status, history, run.sigma, source, solver.loss)
+        return Fit(run.snapshot().ring(), status, history, run.sigma, source, solver.loss)
 
 
 def plan(
@@ -139,11 +138,17 @@ def plan(
     The bond before mode 3 has rank 20 but its neighbours can carry only 9: the rest adds size, not accuracy.
     """
     sizes = tuple(shape)
-    chosen = default_solver(sizes) if solver is None else solver
+    if len(sizes) < 2:
+        raise ArgumentError(f"shape={sizes} has {len(sizes)} mode(s); a tensor ring needs at least 2")
+    for length in sizes:
+        check_number("shape", length, at_least=1, whole=True)
+    chosen = _checked_solver(solver, sizes)
+    samples, sampling = chosen.columns()
     return plan_fit(
         sizes,
         normalise_rank(rank, len(sizes)),
-        samples=chosen.columns()[0],
+        samples=samples,
+        by_rows=sampling != "subtensor",
         data_itemsize=np.dtype(dtype).itemsize,
         itemsize=working_dtype(np.dtype(dtype), chosen.dtype).itemsize,
         threads=Threads(chosen.threads).count,
@@ -197,3 +202,11 @@ def complete(
 def default_solver(shape: Sequence[int]) -> RobustRing:
     """The solver that `decompose` takes when none is given: all entries of small tensors, a sketch of large ones."""
     return AWRTRD() if prod(shape) <= _SMALL else SAWRTRD()
+
+
+def _checked_solver(solver: RobustRing | None, shape: Sequence[int]) -> RobustRing:
+    if solver is None:
+        return default_solver(shape)
+    if not isinstance(solver, RobustRing):
+        raise ArgumentTypeError(f"solver={solver!r} is not a solver; give e.g. ringlet.SAWRTRD(samples=30_000)")
+    return solver

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
+import ringlet
 from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
-from ringlet.errors import ArgumentError, ArgumentTypeError, RingletError
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, RingletError
 
 X = np.arange(60.0).reshape(3, 4, 5)
 
@@ -139,6 +140,42 @@ def test_wrong_seeds_are_refused(seed):
         decompose(X, 2, seed=seed)
 
 
+def test_numbers_of_any_size_are_understood():
+    assert SAWRTRD(samples=10**400).samples == 10**400
+    with pytest.raises(ArgumentTypeError, match="dtype='foo'"):
+        AWRTRD(dtype="foo")
+    assert AWRTRD(dtype=np.float32) == AWRTRD(dtype="float32")
+
+
+@pytest.mark.parametrize("argument", ["data", "mask"])
+def test_ragged_lists_are_refused_by_name(argument):
+    given = {"data": X, "mask": np.ones(X.shape, bool)} | {argument: [[1, 2], [3]]}
+    with pytest.raises(ArgumentError, match=f"{argument} is not an array"):
+        decompose(rank=2, **given)
+
+
+def test_what_cannot_be_called_is_no_callback():
+    with pytest.raises(ArgumentTypeError, match="callback=5"):
+        decompose(X, 2, callback=5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"), [((0, 3), "shape=0"), ((-3, 4), "shape=-3"), ((3,), "1 mode"), ((3.5, 3), "shape=3.5")]
+)
+def test_plans_of_impossible_shapes_are_refused(shape, words):
+    with pytest.raises(RingletError, match=words):
+        ringlet.plan(shape, 2)
+
+
+def test_more_memory_than_the_machine_has_is_refused_before_it_is_taken():
+    with pytest.raises(BudgetError, match="more than the"):
+        decompose(np.ones((4, 5)), 30_000)
+    with pytest.raises(BudgetError, match="more than the"):
+        decompose(X, 2, solver=SAWRTRD(samples=10**12, sampling="uniform-rows"))
+    with pytest.raises(BudgetError, match="smallest possible budget"):
+        decompose(X, 2, solver=SAWRTRD(samples=10**6, sampling="uniform-rows", memory="1MB"))
+
+
 def test_wrong_solvers_are_refused():
     for solver in ("sawrtrd", SAWRTRD):
         with pytest.raises(ArgumentTypeError, match="solver="):
@@ -153,7 +190,10 @@ def test_wrong_starts_are_refused():
         decompose(X, 2, init=0 * ring)
 
 
-@pytest.mark.parametrize("index", [(0, 0, 0, 0), (np.arange(2), np.arange(2))])
+@pytest.mark.parametrize(
+    "index",
+    [(0, 0, 0, 0), (np.arange(2), np.arange(2)), 1.5, None, True, np.ones(7, bool), np.zeros((2, 2), int), (..., ...)],
+)
 def test_wrong_weight_indices_are_refused(index):
     fit = decompose(X, 2)
     with pytest.raises(ArgumentError, match="index="):

@@ -50,6 +50,18 @@ def test_callback_sees_immutable_states_and_can_stop():
     np.testing.assert_array_equal(states[0][2], np.asarray(first))
 
 
+def test_states_kept_by_a_callback_stay_as_they_were():
+    states = []
+    fit = decompose(X, 2, solver=AWRTRD(sweeps=5, tol=0), callback=states.append)
+    np.testing.assert_array_equal(np.asarray(states[-1].ring), np.asarray(fit.ring))
+    assert states[0].ring.distance(fit.ring) > 0
+
+
+def test_a_numpy_true_stops_too():
+    fit = decompose(X, 2, solver=AWRTRD(sweeps=9, tol=0), callback=lambda state: np.float64(state.sweep) >= 2)
+    assert len(fit.history) == 2
+
+
 def test_a_truthy_answer_that_is_not_true_does_not_stop():
     fit = decompose(X, 2, solver=AWRTRD(sweeps=3, tol=0), callback=lambda state: 1)
     assert len(fit.history) == 3

@@ -5,7 +5,7 @@ import pytest
 
 from oracles import dense, random_cores
 from ringlet import AWRTRD, SAWRTRD, Status, decompose
-from ringlet.errors import DataWarning
+from ringlet.errors import ArgumentError, DataWarning
 
 SOLVERS = [AWRTRD(sweeps=15), SAWRTRD(sweeps=15, samples=30)]
 
@@ -42,6 +42,62 @@ def test_extreme_units_are_no_problem(scale):
     truth = dense(random_cores((8, 7, 6), (2, 2, 2)))
     fit = decompose(truth * scale, 2, solver=AWRTRD(sweeps=60))
     assert np.linalg.norm(np.asarray(fit.ring) / scale - truth) < 0.1 * np.linalg.norm(truth)
+
+
+@pytest.mark.parametrize(("level", "scale"), [(293.15, 5.0), (1013.0, 10.0), (1e4, 1.0)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_data_far_from_zero_are_fitted_within_their_own_range(level, scale, seed):
+    wave = np.fromfunction(lambda i, j, k: np.sin(i / 5 + j / 7) + 0.1 * k, (30, 30, 6))
+    fit = decompose(level + scale * wave, 4, seed=seed, solver=AWRTRD(sweeps=100))
+    assert np.sqrt(np.mean((np.asarray(fit.ring) - level - scale * wave) ** 2)) < 0.2 * scale * wave.std()
+
+
+def test_a_picture_on_a_flat_background_is_not_taken_for_outliers():
+    photo = 60 + 40 * np.fromfunction(lambda i, j, k: np.sin(i / 9) * np.cos(j / 11) + 0.3 * k, (60, 80, 3))
+    x = np.zeros((130, 160, 3), np.uint8)
+    x[20:80, 30:110] = photo
+    fit = decompose(x, (6, 8, 3))
+    assert np.abs(np.asarray(fit.ring)[20:80, 30:110] - photo).mean() < 10
+
+
+def test_one_absurd_value_does_not_spoil_the_others():
+    truth = dense(random_cores((12, 11, 10), (2, 2, 2)))
+    for dtype, absurd, scale in [(np.float32, 9.96921e36, 1e-3), (np.float32, 1e25, 1.0), (np.float64, 1e200, 1.0)]:
+        x = (truth * scale).astype(dtype)
+        x[3, 4, 1] = absurd
+        fit = decompose(x, 2, solver=AWRTRD(sweeps=60))
+        assert np.linalg.norm(np.asarray(fit.ring) / scale - truth) < 0.1 * np.linalg.norm(truth)
+        assert fit.weights((3, 4, 1)) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "x", [np.ones((4, 5, 6)) * 1e-310, np.linspace(0, 1e-40, 60, dtype=np.float32).reshape(3, 4, 5)]
+)
+def test_subnormal_data_are_refused_by_name(x):
+    with pytest.raises(ArgumentError, match="cannot work with"):
+        decompose(x, 2)
+
+
+def test_data_too_large_for_the_working_precision_are_refused():
+    with pytest.raises(ArgumentError, match="float32 cannot work with; leave dtype out"):
+        decompose(np.linspace(0, 1e300, 60).reshape(3, 4, 5), 2, solver=AWRTRD(dtype="float32"))
+
+
+@pytest.mark.parametrize("sigma", [1e-200, 1e-20, 1e20, 1e300])
+def test_extreme_fixed_widths_stay_finite(sigma):
+    truth = dense(random_cores((8, 7, 6), (2, 2, 2)))
+    for dtype in (np.float32, np.float64):
+        fit = decompose(truth.astype(dtype), 2, solver=AWRTRD(sweeps=5, sigma=sigma))
+        assert np.isfinite(np.asarray(fit.ring)).all()
+
+
+@pytest.mark.filterwarnings("ignore::ringlet.errors.DataWarning")
+def test_a_sample_without_observed_entries_does_not_end_the_fit():
+    truth = dense(random_cores((30, 30, 30), (1, 1, 1)))
+    mask = np.random.default_rng(0).random(truth.shape) < 0.002
+    fit = decompose(truth, 1, mask=mask, solver=SAWRTRD(samples=4, sweeps=30, tol=0))
+    assert fit.status is Status.SWEEPS_USED
+    assert fit.sigma < np.inf
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -66,7 +66,7 @@ def test_completeness_is_known():
 
 
 def test_survey_finds_counts_range_and_empty_slices(monkeypatch):
-    monkeypatch.setattr("ringlet.sources.surveys._SLAB_ENTRIES", 10)  # several slabs
+    monkeypatch.setattr("ringlet.sources.base._SLAB_ENTRIES", 10)  # several slabs
     rng = np.random.default_rng(0)
     x = rng.standard_normal((6, 5, 4))
     mask = rng.random(x.shape) < 0.7

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from threading import Lock
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -34,14 +35,11 @@ class Threads(AbstractContextManager["Threads"]):
     """
 
     def __init__(self, count: int | None = None) -> None:
-        self.count = count or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else count or 1
+        self.count = count or _available_cores()
         self._pool: ThreadPoolExecutor | None = None
-        self._limits: Any = None
 
     def __enter__(self) -> "Threads":
-        from threadpoolctl import threadpool_limits
-
-        self._limits = threadpool_limits(limits=1, user_api="blas")
+        _blas.hold()
         if self.count > 1:
             self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="ringlet")
         return self
@@ -49,10 +47,12 @@ class Threads(AbstractContextManager["Threads"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
-            self._pool = None
-        self._limits.restore_original_limits()
+        try:
+            if self._pool is not None:
+                self._pool.shutdown(wait=True, cancel_futures=True)
+                self._pool = None
+        finally:
+            _blas.release()
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Like `map`, over the threads; at most a few results wait at a time."""
@@ -70,3 +70,35 @@ class Threads(AbstractContextManager["Threads"]):
         finally:
             for future in waiting:
                 future.cancel()
+
+
+class _BlasLimit:
+    """BLAS at one thread, for as long as anybody holds it: the limit is the process's, and fits may overlap."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._holders = 0
+        self._limits: Any = None
+
+    def hold(self) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with self._lock:
+            if self._holders == 0:
+                self._limits = threadpool_limits(limits=1, user_api="blas")
+            self._holders += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._holders -= 1
+            if self._holders == 0:
+                self._limits.restore_original_limits()
+
+
+_blas = _BlasLimit()
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

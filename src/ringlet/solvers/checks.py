@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from math import isnan
 from numbers import Integral, Real
+from typing import Any
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
@@ -21,10 +22,12 @@ def check_number(
     kind: type = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
-    number = float(value)  # type: ignore[arg-type]
-    if at_least is not None and (isnan(number) or number < at_least):
+    number: Any = value
+    if isinstance(number, float) and isnan(number):
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be a number")
+    if at_least is not None and number < at_least:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be at least {at_least}")
-    if above is not None and (isnan(number) or number <= above):
+    if above is not None and number <= above:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be above {above}")
 
 

@@ -12,7 +12,7 @@ from ringlet.ring import TensorRing
 from ringlet.solvers.progress import show_progress
 from ringlet.solvers.status import Status
 
-__all__ = ["Callback", "Run", "State", "SweepRecord", "drive"]
+__all__ = ["Callback", "Run", "Snapshot", "State", "SweepRecord", "SweepReport", "drive", "relative_change"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,18 @@ class SweepReport:
     settling: bool = False
 
 
+class Snapshot(Protocol):
+    """A model as it was at some moment; it stays so while the fit goes on."""
+
+    def ring(self) -> TensorRing | None:
+        """The ring, in the data's units; None for methods without one."""
+        ...
+
+    def tensor(self) -> NDArray[Any]:
+        """The estimate, dense."""
+        ...
+
+
 class Run(Protocol):
     """A fit that is under way."""
 
@@ -71,12 +83,8 @@ class Run(Protocol):
         """Do one sweep, numbered from 1. If it raises, the model is that of the last finished update."""
         ...
 
-    def ring(self) -> TensorRing | None:
-        """The present ring, in the data's units; None for methods without one."""
-        ...
-
-    def tensor(self) -> NDArray[Any]:
-        """The present estimate, dense."""
+    def snapshot(self) -> Snapshot:
+        """The present model."""
         ...
 
 
@@ -86,17 +94,17 @@ class State:
 
     sweep: int
     record: SweepRecord
-    _run: Run = field(repr=False)
+    _snapshot: Snapshot = field(repr=False)
 
     @property
     def ring(self) -> TensorRing | None:
-        """The ring after this sweep, in the data's units. Ask for it during the callback."""
-        return self._run.ring()
+        """The ring after this sweep, in the data's units."""
+        return self._snapshot.ring()
 
     @property
     def tensor(self) -> NDArray[Any]:
         """The dense estimate after this sweep."""
-        return self._run.tensor()
+        return self._snapshot.tensor()
 
 
 Callback = Callable[[State], object]
@@ -144,8 +152,10 @@ def drive(
                 history.append(record)
                 shown(record.sweep, record.change)
                 quiet = quiet + 1 if report.change < tol and not report.settling else 0
-                if callback is not None and callback(State(number, record, run)) is True:
-                    return Status.STOPPED, tuple(history)
+                if callback is not None:
+                    answer = callback(State(number, record, run.snapshot()))
+                    if isinstance(answer, bool | np.bool_) and answer:
+                        return Status.STOPPED, tuple(history)
                 if report.stalled:
                     return Status.STALLED, tuple(history)
                 if quiet >= patience:

@@ -102,6 +102,7 @@ def plan_fit(
     rank: Sequence[int],
     *,
     samples: int | None,
+    by_rows: bool,
     data_itemsize: int,
     itemsize: int,
     threads: int,
@@ -114,6 +115,8 @@ def plan_fit(
     shape, rank : sequences of int
     samples : int or None
         Columns used in a core update; None: all.
+    by_rows : bool
+        Columns are drawn one by one, not as a subtensor.
     data_itemsize, itemsize : int
         Bytes of an entry of the data, and of a number in the cores.
     threads : int
@@ -133,8 +136,14 @@ def plan_fit(
     unasked = min(_KEPT_WEIGHTS, max(_KEPT_WEIGHTS_SMALL, data_bytes))
     cores = []
     for mode in range(len(shape)):
-        plan = plan_core(core_sizes(shape, mode, samples), rank, mode)
-        least = _least_memory(plan, itemsize, threads)
+        if by_rows and samples is not None:  # an order-2 problem: the core, and one core with all sampled rows
+            after = rank[(mode + 1) % len(rank)]
+            plan = plan_core((shape[mode], samples), (rank[mode], after), 0)
+            merged = 3 * samples * rank[mode] * after * itemsize
+        else:
+            plan = plan_core(core_sizes(shape, mode, samples), rank, mode)
+            merged = 0
+        least = _least_memory(plan, itemsize, threads) + merged
         weights = plan.entries * itemsize
         keeps = weights <= (unasked if memory is None else memory - 2 * ring_bytes - least)
         passes = 3 if keeps else 4  # forward, adjoint, forward of the direction; the weights' forward again
@@ -152,7 +161,8 @@ def plan_fit(
         )
     fit_plan = FitPlan(shape, rank, tuple(cores), data_bytes, ring_bytes, _notes(shape, rank, ring_bytes, data_bytes))
     if memory is not None and fit_plan.memory > memory:
-        smallest = 2 * ring_bytes + max(_least_memory(core.plan, itemsize, threads) for core in cores)
+        kept = (core.plan.entries * itemsize if core.keeps_weights else 0 for core in cores)
+        smallest = 2 * ring_bytes + max(core.memory - weights for core, weights in zip(cores, kept, strict=True))
         raise BudgetError(
             f"memory={format_bytes(memory)} is too little for rank {rank} on shape {shape}; "
             f"the smallest possible budget is {format_bytes(smallest)}; a smaller rank needs less"

@@ -11,6 +11,7 @@ the number of threads.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil, prod
 
 from ringlet.sampling import sample_sizes
@@ -125,14 +126,15 @@ class CorePlan:
         return f"{list(self.first)} then {list(self.second)} over bond {self.bond}"
 
 
-def plan_core(sizes: Sequence[int], rank: Sequence[int], mode: int) -> CorePlan:
+@lru_cache(maxsize=256)  # the same sizes come back in every sweep
+def plan_core(sizes: tuple[int, ...], rank: tuple[int, ...], mode: int) -> CorePlan:
     """Choose the cheapest way to update one core.
 
     Parameters
     ----------
-    sizes : sequence of int
+    sizes : tuple of int
         Indices used of every mode.
-    rank : sequence of int
+    rank : tuple of int
         ``rank[k]`` is the bond before mode k.
     mode : int
 
@@ -141,7 +143,7 @@ def plan_core(sizes: Sequence[int], rank: Sequence[int], mode: int) -> CorePlan:
     >>> plan_core((1920, 200, 3, 50), (80, 80, 3, 20), 0).split
     '[2, 3] then [1] over bond 3'
     """
-    options = (_tiled(option) for option in _options(tuple(sizes), rank, mode))
+    options = (_tiled(option) for option in _options(sizes, rank, mode))
     return min(options, key=_seconds)
 
 

@@ -3,14 +3,13 @@
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from operator import index as index_of
 from types import EllipsisType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError
+from ringlet.errors import ArgumentError, IndexingError
 from ringlet.ring import TensorRing
 from ringlet.robust import LOSSES
 from ringlet.solvers.driver import SweepRecord
@@ -18,6 +17,8 @@ from ringlet.solvers.status import Status
 from ringlet.sources import Source
 
 __all__ = ["Estimate", "Fit"]
+
+_LARGEST = 1e100  # kernel widths; any residual beyond is as wrong as can be
 
 Index: TypeAlias = int | slice | EllipsisType | list[int] | NDArray[np.integer[Any]]
 
@@ -69,10 +70,12 @@ class Fit:
         """
         block, squeezed = _as_block(index, self.ring.shape)
         values, observed = self._source.read(block)
-        residuals = values.astype(self.ring.dtype) - self.ring[block]
+        with np.errstate(over="ignore"):  # absurd entries: cut off, so that their squares stay finite
+            residuals = (values.astype(np.float64) - self.ring[block]) / (self.sigma if self.sigma < inf else 1.0)
+        residuals = np.clip(residuals, -_LARGEST, _LARGEST)
         weights: NDArray[np.floating[Any]] = np.ones_like(residuals)
         if self.sigma < inf:
-            LOSSES[self._loss].weight(residuals, self.sigma, weights)
+            LOSSES[self._loss].weight(residuals, 1.0, weights)
         if observed is not None:
             weights = np.where(observed, weights, np.nan)
         return np.asarray(weights.squeeze(axis=squeezed))
@@ -109,19 +112,31 @@ def _as_block(
         at = next(position for position, item in enumerate(given) if item is Ellipsis)
         given[at : at + 1] = [slice(None)] * (len(shape) - len(given) + 1)
     given += [slice(None)] * (len(shape) - len(given))
-    if len(given) != len(shape) or sum(isinstance(item, np.ndarray | list) for item in given) > 1:
-        raise ArgumentError(
-            f"index={index!r} is not allowed; give at most {len(shape)} ints, slices, an Ellipsis, and one index array"
-        )
+    if len(given) != len(shape) or sum(np.asarray(item).ndim > 0 for item in given if not isinstance(item, slice)) > 1:
+        raise _index_error(index, shape)
     block: list[slice | NDArray[np.intp]] = []
     squeezed = []
     for axis, (item, length) in enumerate(zip(given, shape, strict=True)):
         if isinstance(item, slice):
             block.append(item)
-        elif isinstance(item, np.ndarray | list):
-            block.append(np.arange(length)[item])
-        else:
-            at = range(length)[index_of(item)]  # type: ignore[arg-type]
-            block.append(slice(at, at + 1))
+            continue
+        chosen = np.asarray(item)
+        if chosen.dtype == np.bool_ and chosen.shape == (length,):
+            chosen = np.flatnonzero(chosen)
+        if chosen.dtype.kind not in "iu" or chosen.ndim > 1:
+            raise _index_error(index, shape)
+        if chosen.size and not (-length <= chosen.min() and chosen.max() < length):
+            raise IndexingError(f"index {item} is out of range for mode {axis}, which has {length} entries")
+        positions = np.arange(length)[chosen]
+        if chosen.ndim == 0:
             squeezed.append(axis)
+            block.append(slice(int(positions), int(positions) + 1))
+        else:
+            block.append(positions)
     return tuple(block), tuple(squeezed)
+
+
+def _index_error(index: object, shape: tuple[int, ...]) -> ArgumentError:
+    return ArgumentError(
+        f"index={index!r} is not allowed; give at most {len(shape)} ints, slices, an Ellipsis, and one index array"
+    )

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -59,8 +59,8 @@ class RobustRing(ABC):
             check_one_of("ridge", self.ridge, ("auto",), " or a number, at least 0")
         else:
             check_number("ridge", self.ridge, at_least=0)
-        if self.dtype is not None and np.dtype(self.dtype) not in (np.dtype("f4"), np.dtype("f8")):
-            raise ArgumentTypeError(f"dtype={self.dtype!r} is not supported; allowed are 'float32' and 'float64'")
+        if self.dtype is not None:
+            object.__setattr__(self, "dtype", _working_precision(self.dtype))
         if self.memory is not None:
             parse_bytes(self.memory)
         if self.threads is not None:
@@ -162,3 +162,14 @@ class SAWRTRD(RobustRing):
     def columns(self) -> tuple[int, str]:
         """`samples`, drawn by `sampling`."""
         return self.samples, self.sampling
+
+
+def _working_precision(dtype: DTypeLike) -> np.dtype[Any]:
+    """The dtype, as one object for all the ways to write it."""
+    try:
+        given: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        given = np.dtype(object)
+    if given not in (np.dtype("f4"), np.dtype("f8")):
+        raise ArgumentTypeError(f"dtype={dtype!r} is not supported; allowed are 'float32' and 'float64'")
+    return given

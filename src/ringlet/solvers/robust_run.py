@@ -1,5 +1,6 @@
 """A fit by AWRTRD or SAWRTRD under way: scaled steepest descent on one core after the other."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, prod
@@ -8,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ringlet.amounts import parse_bytes
-from ringlet.errors import ArgumentError
+from ringlet.amounts import format_bytes, parse_bytes
+from ringlet.errors import ArgumentError, BudgetError
 from ringlet.execution import Profile, Threads
 from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
@@ -27,13 +28,13 @@ from ringlet.sampling import (
 )
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import SweepReport, relative_change
-from ringlet.solvers.fit_plan import plan_fit
+from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.operators import Workspace
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.rows import RowSource, row_core
 from ringlet.solvers.start import given_start, measure, random_start
-from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
+from ringlet.solvers.streamed_pass import LARGEST_ENTRY, StreamedPass, refold, unfold
 from ringlet.sources import ArraySource, Source
 
 if TYPE_CHECKING:
@@ -43,10 +44,13 @@ __all__ = ["RobustRun", "working_dtype"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-_PILOT_ENTRIES = 1 << 17  # entries that the kernel width is measured on, before each core's update
+# The kernel width is measured on a pilot before each core's update: a sixteenth of the sample, within these bounds.
+_PILOT_SHARE, _PILOT_LEAST, _PILOT_MOST = 16, 1 << 13, 1 << 17
 _NARROWING = 0.85  # the kernel width shrinks by this factor a sweep at most
 # Of the automatic ridge: measured, see docs/decisions.md.
 _RIDGE, _RIDGE_LEAST, _RIDGE_MOST, _RIDGE_ONSET, _RIDGE_LEAST_TRUST = 2.0, 0.02, 0.3, 4.0, 1e-3
+LEAST_WIDTH = {4: 1e-6, 8: 1e-50}  # of a fixed kernel, in units of the data's size, by bytes of the working precision
+_IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, end a fit
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
 
@@ -80,6 +84,24 @@ class Trust:
     mean_weight: float
 
 
+@dataclass(frozen=True)
+class RingSnapshot:
+    """The cores at some moment, for data divided by `size`, and the slices that hold no data."""
+
+    cores: tuple[Core, ...]
+    size: float
+    empty: tuple[tuple[int, ...], ...]
+
+    def ring(self) -> TensorRing:
+        """The ring in the data's units; slices without any data are made from their neighbours."""
+        factor = self.cores[0].dtype.type(self.size ** (1 / len(self.cores)))
+        return TensorRing([core * factor for core in map(_fill_empty, self.cores, self.empty)])
+
+    def tensor(self) -> NDArray[Any]:
+        """The dense estimate."""
+        return np.asarray(self.ring())
+
+
 class RobustRun:
     """A fit under way.
 
@@ -106,13 +128,17 @@ class RobustRun:
             source.shape,
             problem.rank,
             samples=samples,
+            by_rows=sampling != "subtensor",
             data_itemsize=source.dtype.itemsize,
             itemsize=self._dtype.itemsize,
             threads=threads.count,
             memory=None if solver.memory is None else parse_bytes(solver.memory),
         )
+        _check_fits_machine(self._plan)
         scale = measure(source, problem.survey, problem.seed)
         self._size = scale.size
+        self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
+        _check_representable(scale.size, self._dtype)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
@@ -122,42 +148,42 @@ class RobustRun:
         self._gram_room = np.zeros(0)
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
-        self._narrowest = 0.0  # the kernel width must not go below this in the present sweep
+        self._idle_sweeps = 0  # how many sweeps running have moved no core
+        # The kernel width must not go below this in the present sweep.
+        self._narrowest = scale.reach if problem.init is None else 0.0
 
-    def ring(self) -> TensorRing:
-        """The present ring in the data's units; slices without any data are made from their neighbours."""
-        factor = self._dtype.type(self._size ** (1 / len(self._cores)))
-        filled = map(_fill_empty, self._cores, self._problem.survey.empty)
-        return TensorRing([core * factor for core in filled])
-
-    def tensor(self) -> NDArray[Any]:
-        """The present estimate, dense."""
-        return np.asarray(self.ring())
+    def snapshot(self) -> "RingSnapshot":
+        """The present model; cores are replaced, never written to, so it need not copy them."""
+        return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""
         moved, trusts = False, []
         for mode in range(len(self._cores)):
-            sketch = self._draw(number, mode)
-            trust = self._judge(sketch, number, mode)
-            if trust is None:  # nothing of the sample is observed
-                continue
-            trusts.append(trust)
-            core = self._step(sketch, trust, mode)
-            if core is not None:
-                self._cores[mode] = core
-                self._grams.replace(mode, core)
-                moved = True
+            with self.profile.part(f"mode {mode}"):
+                sketch = self._draw(number, mode)
+                trust = self._judge(sketch, number, mode)
+                if trust is None:  # nothing of the sample is observed
+                    continue
+                trusts.append(trust)
+                core = self._step(sketch, trust, mode)
+                if core is not None:
+                    self._cores[mode] = core
+                    self._grams.replace(mode, core)
+                    moved = True
         before, self._shape_gram = self._shape_gram, self._last_mode_gram()
-        width = trusts[-1].width if trusts else inf
-        settling = isinstance(self._solver.sigma, str) and width <= self._narrowest < inf
-        self.sigma, self._narrowest = width * self._size, _NARROWING * width
+        settling = False
+        if trusts:
+            width = trusts[-1].width
+            settling = isinstance(self._solver.sigma, str) and width <= self._narrowest < inf
+            self.sigma, self._narrowest = width * self._size, _NARROWING * width
+            self._idle_sweeps = 0 if moved else self._idle_sweeps + 1
         return SweepReport(
-            change=relative_change(self._shape_gram, before),
+            change=relative_change(self._shape_gram, before) * self._level,  # against the data's size, not their level
             loss=_mean([trust.loss for trust in trusts]) * self._size * self._size,
             sigma=self.sigma,
             mean_weight=_mean([trust.mean_weight for trust in trusts]),
-            stalled=not moved,
+            stalled=self._idle_sweeps >= _IDLE_SWEEPS,
             settling=settling,
         )
 
@@ -200,15 +226,18 @@ class RobustRun:
             return float(self._solver.ridge)
         trusted = max(trust.mean_weight * self._observed_share, _RIDGE_LEAST_TRUST)
         doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
-        return doubt * min(max(_RIDGE * (self._unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST)
+        ridge = min(max(_RIDGE * (self._unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST)
+        return doubt * ridge / self._level  # it pulls towards zero, from which the data may lie far
 
     def _draw(self, sweep: int, mode: int) -> Sketch:
         """The random part of the data for one core update."""
         source, shape = self._problem.source, self._problem.source.shape
         rng = stream(self._problem.seed, Purpose.SAMPLE, sweep, mode)
         if self._sampling == "subtensor":
-            samples = self._columns(mode) if self._samples is None else self._samples
-            index = draw_subtensor(shape, samples, rng, whole=mode)
+            if self._samples is None:
+                index = tuple(np.arange(length) for length in shape)
+            else:
+                index = draw_subtensor(shape, self._samples, rng, whole=mode)
             cores = [
                 core if len(indices) == length else core[:, indices, :]
                 for core, indices, length in zip(self._cores, index, shape, strict=True)
@@ -236,7 +265,8 @@ class RobustRun:
     def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
         """Kernel width, loss and mean weight from a small random part of the sketch."""
         rng = stream(self._problem.seed, Purpose.PILOT, sweep, mode)
-        sizes = sample_sizes(sketch.sizes, _PILOT_ENTRIES)
+        entries = min(max(prod(sketch.sizes) // _PILOT_SHARE, _PILOT_LEAST), _PILOT_MOST)
+        sizes = sample_sizes(sketch.sizes, entries)
         chosen = [subset(length, size, rng) for length, size in zip(sketch.sizes, sizes, strict=True)]
         index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
@@ -259,12 +289,13 @@ class RobustRun:
         if solver.loss == "l2":
             return inf
         if not isinstance(solver.sigma, str):
-            return float(solver.sigma) / self._size
+            width = max(float(solver.sigma) / self._size, LEAST_WIDTH[self._dtype.itemsize])
+            return width if width < LARGEST_ENTRY[self._dtype.itemsize] else inf
         factor = solver.sigma_factor or DEFAULT_FACTORS[solver.sigma]
         return max(kernel_width(pilot, solver.sigma, factor, solver.sigma_min), self._narrowest)
 
     def _stream(self, sketch: Sketch, *, keep_weights: bool) -> StreamedPass:
-        rank = [core.shape[0] for core in sketch.cores]
+        rank = tuple(core.shape[0] for core in sketch.cores)
         return StreamedPass(
             sketch.source,
             sketch.index,
@@ -308,7 +339,27 @@ def working_dtype(data: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]
     """The dtype of the cores: as asked, else float64 for float64 data and float32 for all other."""
     if asked is not None:
         return np.dtype(asked)
-    return np.dtype("f8" if data == np.float64 else "f4")
+    return np.dtype("f8" if data.kind == "f" and data.itemsize == 8 else "f4")
+
+
+def _check_representable(size: float, dtype: np.dtype[Any]) -> None:
+    """Refuse data so large or so small that the working precision cannot hold their size or its inverse."""
+    limits = np.finfo(dtype)
+    if not float(limits.tiny) * 1e3 < size < float(limits.max) / 1e3:
+        raise ArgumentError(
+            f"the data vary by {size:.3g}, which {dtype} cannot work with; "
+            + ("leave dtype out, or give dtype='float64'" if dtype.itemsize == 4 else "scale the data first")
+        )
+
+
+def _check_fits_machine(plan: FitPlan) -> None:
+    """Refuse a fit that needs more memory than the machine has, before it takes any."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else inf
+    if plan.memory > machine:
+        raise BudgetError(
+            f"rank {plan.rank} on shape {plan.shape} needs {format_bytes(plan.memory)} of memory, more than the "
+            f"{format_bytes(machine)} of this machine; give a smaller rank or fewer samples"
+        )
 
 
 def _fill_empty(core: Core, empty: Sequence[int]) -> Core:

@@ -19,6 +19,9 @@ __all__ = ["Scale", "given_start", "measure", "random_start"]
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
 _TAILS = 8.0  # the data range is trusted up to so many interquartile ranges: beyond lie outliers
+_FLAT = 0.25  # a value that makes up more than this share of the data is a background
+_CONTENT = 0.05  # and what differs from it is content, not outliers, if it makes up more than this
+_REACH = 2.5  # how far beyond the upper quartile of what stands out from a background the first kernel reaches
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,14 @@ class Scale:
         The fit works on data divided by it: the range of the data, gross outliers left out.
     centre : float
         Mean of the middle half of the entries, in units of `size`.
+    reach : float
+        Width, in units of `size`, that the kernel must start with so that what stands out from a flat background is
+        not taken for outliers; 0 without such a background.
     """
 
     size: float
     centre: float
+    reach: float
 
 
 def measure(source: Source, found: Survey, seed: int) -> Scale:
@@ -44,27 +51,47 @@ def measure(source: Source, found: Survey, seed: int) -> Scale:
     sample = (values if observed is None else values[observed]).astype(np.float64).ravel()
     if not sample.size:  # very sparse data: the range is all that is known
         sample = np.array([found.minimum, found.maximum])
-    q25, q75 = np.quantile(sample, (0.25, 0.75), method="hazen")
+    varied = _without_background(sample)
+    q25, q75 = np.quantile(varied, (0.25, 0.75), method="hazen")
     spread = found.maximum / 2 - found.minimum / 2  # halves: the range of float64 data may overflow
     size = 2 * min(spread, _TAILS / 2 * (q75 - q25)) if q75 > q25 else 2 * spread
     if size == 0.0 or not np.isfinite(size):
         size = max(abs(found.maximum), abs(found.minimum)) or 1.0
+    q25, median, q75 = np.quantile(sample, (0.25, 0.5, 0.75), method="hazen")
     middle = sample[(sample >= q25) & (sample <= q75)]
-    centre = float(np.mean(middle / size)) if middle.size else float(q25 / 2 / size + q75 / 2 / size)
-    return Scale(float(size), centre)
+    centre = float(np.mean(middle / size)) if middle.size else float(median / size)
+    reach = 0.0
+    if varied.size < sample.size:
+        reach = _REACH * float(np.quantile(np.abs(varied / size - median / size), 0.75))
+    return Scale(float(size), centre, reach)
+
+
+def _without_background(sample: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The entries that differ from the commonest value, where that is so common that quartiles might see nothing else.
+
+    A few entries that differ are no content before a background, but outliers.
+    """
+    values, counts = np.unique(sample, return_counts=True)
+    commonest = int(np.argmax(counts))
+    share = counts[commonest] / sample.size
+    if not _FLAT < share < 1 - _CONTENT:
+        return sample
+    return np.asarray(sample[sample != values[commonest]])
 
 
 def random_start(
     shape: Sequence[int], rank: Sequence[int], centre: float, dtype: np.dtype[Any], seed: int
 ) -> list[Core]:
-    """Cores of the constant tensor `centre` plus small noise."""
+    """Cores of the constant tensor `centre` plus noise that is small against the data's size, whatever the centre."""
     rng = stream(seed, Purpose.START)
     order = len(shape)
+    # The noise of one core meets the constants of all others, of which the product is |centre|^((N-1)/N).
+    level = min(_NOISE ** (1 / order), _NOISE / max(abs(centre), _NOISE) ** ((order - 1) / order))
     cores = []
     for mode, length in enumerate(shape):
         before, after = rank[mode], rank[(mode + 1) % order]
         constant = abs(centre) ** (1 / order) / before  # summed over all bonds the product is |centre|
-        noise = _NOISE ** (1 / order) / np.sqrt(before) * rng.standard_normal((before, length, after))
+        noise = level / np.sqrt(before) * rng.standard_normal((before, length, after))
         sign = copysign(1.0, centre) if mode == 0 else 1.0
         cores.append((sign * (constant + noise)).astype(dtype))
     return cores

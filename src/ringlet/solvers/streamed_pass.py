@@ -19,9 +19,12 @@ from ringlet.solvers.operators import Operator, Workspace, build_operator, entry
 from ringlet.solvers.plan import CorePlan
 from ringlet.sources import Block, Source
 
-__all__ = ["StreamedPass", "refold", "unfold"]
+__all__ = ["LARGEST_ENTRY", "StreamedPass", "refold", "unfold"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
+
+
+LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in units of the data's size, by bytes of the working precision
 
 
 def unfold(core: Core) -> Floats:
@@ -189,7 +192,7 @@ class StreamedPass:
             order = entry_order(self._plan)
             turned = values.transpose(order)
             residuals = self._workspace.array("residuals", turned.shape, model.dtype)
-            np.multiply(turned, self._inverse_scale, out=residuals, casting="unsafe")
+            self._read_scaled(turned, residuals)
             residuals = residuals.reshape(model.shape)
             if observed is not None:
                 observed = observed.transpose(order).reshape(model.shape)
@@ -197,6 +200,16 @@ class StreamedPass:
                     np.copyto(residuals, 0.0, where=~observed)
         np.subtract(residuals, model, out=residuals)
         return residuals, observed
+
+    def _read_scaled(self, values: NDArray[Any], out: Floats) -> None:
+        """The data in units of their size. Absurdly large entries are cut off, so that no square of them overflows."""
+        if values.dtype.kind != "f":
+            np.multiply(values, self._inverse_scale, out=out, casting="unsafe")
+            return
+        with np.errstate(over="ignore"):
+            np.multiply(values, self._inverse_scale, out=out, casting="unsafe")
+        largest = LARGEST_ENTRY[out.dtype.itemsize]
+        np.clip(out, -largest, largest, out=out)
 
     def _selection(self, block: slice, tile: slice | None) -> Block:
         chosen: list[slice | NDArray[np.intp]] = []

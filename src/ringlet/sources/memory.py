@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
-from ringlet.sources.base import Block
+from ringlet.sources.base import Block, slabs
 
 __all__ = ["ArraySource", "as_source"]
 
@@ -85,13 +85,7 @@ class ArraySource:
     def _has_nan(self) -> bool:
         if self.array.dtype.kind != "f":
             return False
-        return any(bool(np.isnan(part).any()) for part in slabs(self.array))
-
-
-def slabs(array: NDArray[Any], entries: int = 1 << 22) -> list[NDArray[Any]]:
-    """Views of consecutive slabs along the first axis, each of about `entries` entries."""
-    step = max(1, entries * len(array) // array.size)
-    return [array[start : start + step] for start in range(0, len(array), step)]
+        return any(bool(np.isnan(self.array[block]).any()) for block in slabs(self.array.shape))
 
 
 def as_source(data: ArrayLike, mask: ArrayLike | None = None) -> ArraySource:
@@ -109,7 +103,7 @@ def as_source(data: ArrayLike, mask: ArrayLike | None = None) -> ArraySource:
         if data.mask is not np.ma.nomask:
             masked = np.ma.getmaskarray(data)
         data = data.data
-    array = np.asarray(data)
+    array = _as_array("data", data)
     _check_array(array)
     if mask is None:
         return ArraySource(array, None, masked)
@@ -118,7 +112,7 @@ def as_source(data: ArrayLike, mask: ArrayLike | None = None) -> ArraySource:
             "mask is a numpy.ma array; give a plain bool array, True = observed (for the mask of a "
             "numpy.ma array x, pass x itself as data or mask=~x.mask)"
         )
-    observed = np.asarray(mask)
+    observed = _as_array("mask", mask)
     if observed.dtype != np.bool_:
         raise ArgumentTypeError(
             f"mask has dtype {observed.dtype}; give a bool array, True = observed, e.g. mask.astype(bool)"
@@ -126,6 +120,13 @@ def as_source(data: ArrayLike, mask: ArrayLike | None = None) -> ArraySource:
     if observed.shape != array.shape:
         raise ArgumentError(f"mask has shape {observed.shape} but the data have shape {array.shape}; they must agree")
     return ArraySource(array, observed, masked)
+
+
+def _as_array(name: str, given: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except ValueError as error:  # nested lists of unequal lengths
+        raise ArgumentError(f"{name} is not an array: {error}") from error
 
 
 def _check_array(array: NDArray[Any]) -> None:

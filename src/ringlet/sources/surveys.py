@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
-from ringlet.sources.base import Source
+from ringlet.sources.base import Source, slabs
 
 __all__ = ["Survey", "survey"]
-
-_SLAB_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -38,31 +35,24 @@ def survey(source: Source) -> Survey:
     shape = source.shape
     seen = [np.zeros(length, dtype=bool) for length in shape]
     observed_count, minimum, maximum = 0, np.inf, -np.inf
-    step = max(1, _SLAB_ENTRIES * shape[0] // int(np.prod(shape, dtype=np.int64)))
-    for start in range(0, shape[0], step):
-        block = (slice(start, start + step), *(slice(None) for _ in shape[1:]))
+    for block in slabs(shape):
         values, observed = source.read(block)
         if observed is None:
             low, high, count = values.min(), values.max(), values.size
-            for flags in seen[1:]:
-                flags[:] = True
-            seen[0][block[0]] = True
+            for flags, chosen in zip(seen, block, strict=True):
+                flags[chosen] = True
         else:
             count = int(np.count_nonzero(observed))
             if not count:
                 continue
             kept = values[observed]
             low, high = kept.min(), kept.max()
-            anywhere: NDArray[np.bool_] = np.asarray(
-                observed.any(axis=0)
-            )  # one reduction serves all modes but the first
-            for mode in range(1, len(shape)):
-                others = tuple(axis for axis in range(anywhere.ndim) if axis != mode - 1)
-                seen[mode] |= anywhere.any(axis=others)
-            seen[0][block[0]] = observed.any(axis=tuple(range(1, len(shape))))
+            for mode, chosen in enumerate(block):
+                others = tuple(other for other in range(len(shape)) if other != mode)
+                seen[mode][chosen] |= np.asarray(observed.any(axis=others))
         if not (np.isfinite(low) and np.isfinite(high)):
             infinite = np.isinf(values) if observed is None else np.isinf(values) & observed
-            first = np.argwhere(infinite)[0] + [start, *(0 for _ in shape[1:])]
+            first = np.argwhere(infinite)[0] + [chosen.start for chosen in block]
             raise ArgumentError(
                 f"data is infinite at index {tuple(int(i) for i in first)}; "
                 "mark such entries as missing (NaN, or False in the mask)"

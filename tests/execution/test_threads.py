@@ -1,0 +1,33 @@
+"""Threads: order, errors, and the limit on BLAS."""
+
+import pytest
+from threadpoolctl import threadpool_info
+
+from ringlet.execution import Threads
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(count):
+    with Threads(count) as threads:
+        assert list(threads.run(lambda i: i * i, range(50))) == [i * i for i in range(50)]
+
+
+def test_errors_of_pieces_reach_the_caller():
+    with Threads(2) as threads, pytest.raises(ZeroDivisionError):
+        list(threads.run(lambda i: 1 // (i - 3), range(50)))
+
+
+def test_blas_limit_is_lifted_when_the_last_of_overlapping_fits_ends():
+    before = blas_threads()
+    first, second = Threads(1), Threads(2)
+    first.__enter__()
+    second.__enter__()
+    assert set(blas_threads()) == {1}
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert blas_threads() == before
