@@ -3,10 +3,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ringlet
 from oracles import dense, random_cores
 from ring_strategies import ring_cores
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.ring import TensorRing
+from ringlet.ring.rounding import _solve
 
 
 def relative_error(rounded, tensor):
@@ -161,3 +163,79 @@ def test_bonds_too_wide_to_round_are_refused():
     ring = TensorRing(random_cores((2, 2), (1, 200)))
     with pytest.raises(BudgetError, match="bond 1 has rank 200"):
         ring.round(tol=1e-3)
+
+
+@st.composite
+def hard_cores(draw):
+    """Cores of very different scale, with bond indices of very different scale or nearly dependent slices."""
+    cores = draw(ring_cores(min_order=2, max_order=4, max_size=6, max_rank=4))
+    exponents = st.floats(-6, 6)
+    for k, core in enumerate(cores):
+        nearness = 10.0 ** draw(st.floats(-14, -2))
+        kind = draw(st.sampled_from(["plain", "scaled", "dependent before", "dependent after"]))
+        if kind == "scaled":
+            core *= 10.0 ** np.array([draw(exponents) for _ in core])[:, None, None]
+        elif kind == "dependent before":
+            core[1:] = core[:1] + nearness * core[1:]
+        elif kind == "dependent after":
+            core[:, :, 1:] = core[:, :, :1] + nearness * core[:, :, 1:]
+        cores[k] = core * 10.0 ** draw(exponents)
+    return cores
+
+
+@pytest.mark.filterwarnings("error")
+@settings(deadline=None, max_examples=80)
+@given(hard_cores(), st.sampled_from([1e-6, 1e-4, 1e-2, 0.3]))
+def test_tolerance_is_kept_for_badly_scaled_and_nearly_dependent_cores(cores, tol):
+    ring = TensorRing(cores)
+    rounded = ring.round(tol=tol)
+    assert ring.distance(rounded) <= tol * ring.norm()
+    assert all(np.isfinite(core).all() for core in rounded.cores)
+    capped = ring.round(rank=2)
+    assert max(capped.rank) <= 2
+    assert all(np.isfinite(core).all() for core in capped.cores)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("strength", [1e-3, 1e-5, 1e-7, 1e-9])
+@pytest.mark.parametrize("seed", range(5))
+def test_weak_directions_on_both_sides_of_a_bond_are_cut(strength, seed):
+    cores = random_cores((20, 15, 3), (3, 4, 3), seed=seed)
+    for core in cores:  # as a fit of a tensor of lower rank leaves them
+        core[1:] *= strength
+        core[:, :, 1:] *= strength
+    ring = TensorRing(cores)
+    rounded = ring.round(tol=0.01)
+    assert rounded.rank == (1, 1, 1)
+    assert relative_error(rounded, dense(cores)) <= 0.01
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_fit_of_more_rank_than_the_data_have_is_rounded():
+    truth = np.fromfunction(lambda i, j, k: 100 + 20 * np.sin(i / 9) * np.cos(j / 7) + 5 * k, (60, 50, 3))
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(truth.shape) < 0.1, 255.0, truth)
+    x[rng.random(truth.shape) < 0.3] = np.nan
+    ring = ringlet.decompose(x, rank=(3, 4, 3)).ring
+    rounded = ring.round(tol=0.01)
+    assert rounded.parameters < ring.parameters / 3
+    assert ring.distance(rounded) <= 0.01 * ring.norm()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_matrix_that_is_not_finite_is_an_error_not_an_endless_loop(wrong):
+    with pytest.raises(ArgumentError, match="orders of magnitude"):
+        _solve(np.diag([wrong, 1.0]), np.ones((2, 1)))
+
+
+def test_a_matrix_with_a_negative_part_is_solved_with_a_larger_ridge():
+    assert np.isfinite(_solve(np.diag([-1e9, 1.0]), np.ones((2, 1)))).all()
+
+
+def test_a_norm_too_small_for_its_square_is_an_error():
+    faint = np.zeros((2, 3, 2))
+    faint[0, 0, 1] = faint[1, 1, 0] = 1.0
+    faint[0, 0, 0] = 1e-150
+    ring = TensorRing([faint, np.eye(2)[:, None, :]])
+    with pytest.raises(ArgumentError, match="orders of magnitude"):
+        ring.round(tol=0.1)

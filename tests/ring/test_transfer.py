@@ -1,8 +1,10 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from oracles import dense, random_cores, subchain
-from ringlet.ring.transfer import GramChain, chain_product, environment, transfer_matrix
+from ringlet.ring.transfer import GramChain, chain_product, environment, loop_cost, loop_trace, transfer_matrix
 
 
 @pytest.mark.parametrize("order", [2, 3, 4, 5, 6])
@@ -16,7 +18,6 @@ def test_gram_agrees_with_explicit_subchain_after_replacements(order):
         for k in range(order):
             explicit = subchain(cores, k)
             np.testing.assert_allclose(chain.gram_without(k), explicit.T @ explicit, rtol=1e-10, atol=1e-10)
-        np.testing.assert_allclose(chain.squared_norm(), np.sum(dense(cores) ** 2), rtol=1e-10)
         k = int(rng.integers(order))
         cores[k] = rng.standard_normal(cores[k].shape)
         chain.replace(k, cores[k])
@@ -64,3 +65,32 @@ def test_environment_sums_over_the_first_bond():
     cores = random_cores((3, 4), (2, 3))
     merged = np.einsum("aib,bjc->ijac", *cores)
     np.testing.assert_allclose(environment(cores), np.einsum("ijac,ijad->cd", merged, merged))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 30, 1 << 21])
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_loop_trace_is_the_inner_product_whatever_the_batch(monkeypatch, order, batch):
+    monkeypatch.setattr("ringlet.ring.transfer._BATCH_ENTRIES", batch)
+    shape = (3, 4, 2, 3)[:order]
+    cores = random_cores(shape, (3, 2, 4, 3)[:order])
+    others = random_cores(shape, (2, 4, 3, 5)[:order], seed=1)
+    np.testing.assert_allclose(loop_trace(cores, others), np.sum(dense(cores) * dense(others)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (3, 2, 4)])
+def test_wide_loops_take_memory_of_the_square_of_the_rank(shape):
+    cores = random_cores(shape, (60,) * len(shape))  # one transfer matrix takes 104 MB
+    tracemalloc.start()
+    try:
+        square = loop_trace(cores, cores)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(square, np.sum(dense(cores) ** 2), rtol=1e-9)
+    assert peak < 100e6
+    assert loop_cost(cores)[1] < 100e6
+
+
+def test_a_small_file_of_wide_bonds_has_a_norm():
+    cores = random_cores((1, 1), (100, 100))
+    np.testing.assert_allclose(loop_trace(cores, cores), dense(cores).item() ** 2, rtol=1e-9)

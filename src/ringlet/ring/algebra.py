@@ -6,7 +6,7 @@ from math import frexp, inf, ldexp, sqrt
 import numpy as np
 
 from ringlet.ring.chain import Core
-from ringlet.ring.transfer import chain_product
+from ringlet.ring.transfer import loop_trace
 
 __all__ = ["add", "collapse", "distance", "hadamard", "inner", "norm", "scale", "unit_cores"]
 
@@ -93,7 +93,7 @@ def inner(cores: Sequence[Core], others: Sequence[Core]) -> float:
     8.0
     """
     (cores, exponent), (others, exponent2) = unit_cores(cores), unit_cores(others)
-    return _ldexp(_unit_inner(cores, others), exponent + exponent2)
+    return _ldexp(loop_trace(cores, others), exponent + exponent2)
 
 
 def norm(cores: Sequence[Core]) -> float:
@@ -106,7 +106,7 @@ def norm(cores: Sequence[Core]) -> float:
     2.0
     """
     cores, exponent = unit_cores(cores)
-    return _ldexp(sqrt(max(0.0, _unit_inner(cores, cores))), exponent)
+    return _ldexp(sqrt(max(0.0, loop_trace(cores, cores))), exponent)
 
 
 def distance(cores: Sequence[Core], others: Sequence[Core]) -> float:
@@ -123,9 +123,9 @@ def distance(cores: Sequence[Core], others: Sequence[Core]) -> float:
     (cores, exponent), (others, exponent2) = unit_cores(cores), unit_cores(others)
     common = max(exponent, exponent2)
     # One common scale for the three terms, so that none of them can overflow.
-    square = _ldexp(_unit_inner(cores, cores), 2 * (exponent - common))
-    cross = _ldexp(_unit_inner(cores, others), exponent + exponent2 - 2 * common)
-    square2 = _ldexp(_unit_inner(others, others), 2 * (exponent2 - common))
+    square = _ldexp(loop_trace(cores, cores), 2 * (exponent - common))
+    cross = _ldexp(loop_trace(cores, others), exponent + exponent2 - 2 * common)
+    square2 = _ldexp(loop_trace(others, others), 2 * (exponent2 - common))
     return _ldexp(sqrt(max(0.0, square - 2 * cross + square2)), common)
 
 
@@ -142,13 +142,6 @@ def unit_cores(cores: Sequence[Core]) -> tuple[list[Core], int]:
     exponents = [frexp(np.abs(core).max())[1] for core in cores]
     unit = [np.ldexp(core.astype(np.float64), -e) for core, e in zip(cores, exponents, strict=True)]
     return unit, sum(exponents)
-
-
-def _unit_inner(cores: Sequence[Core], others: Sequence[Core]) -> float:
-    bonds = [core.shape[0] * other.shape[0] for core, other in zip(cores, others, strict=True)]
-    k = int(np.argmin(bonds))  # opened at the narrowest bond
-    loop = chain_product([*cores[k:], *cores[:k]], [*others[k:], *others[:k]])
-    return float(np.trace(loop))
 
 
 def _ldexp(value: float, exponent: int) -> float:

@@ -8,9 +8,31 @@ from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
 from ringlet.ring.transfer import chain_product, environment
 
-__all__ = ["bond_gram", "canonical_bond", "regroup", "whitening"]
+__all__ = ["balanced", "bond_gram", "canonical_bond", "regroup", "whitening"]
 
 _NEGLIGIBLE = 1e-8  # singular values below this part of the largest are rounding noise of Gram matrices
+
+
+def balanced(cores: Sequence[Core]) -> list[Core]:
+    """Cores of the same tensor, every bond index as large in the core before it as in the core after it.
+
+    Numbers are scaled by powers of two, which is exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [core.max() for core in balanced([np.full((1, 4, 1), 16.0), np.full((1, 4, 1), 1.0)])]
+    [np.float64(4.0), np.float64(4.0)]
+    """
+    changed: list[Core] = [core.astype(np.float64) for core in cores]
+    for k in range(len(cores)):
+        before = np.frexp(np.abs(changed[k - 1]).max(axis=(0, 1)))
+        after = np.frexp(np.abs(changed[k]).max(axis=(1, 2)))
+        both = (before[0] > 0) & (after[0] > 0)
+        shift = np.where(both, (after[1] - before[1]) // 2, 0)
+        changed[k - 1] = np.ldexp(changed[k - 1], shift)
+        changed[k] = np.ldexp(changed[k], -shift[:, None, None])
+    return changed
 
 
 def bond_gram(loop: Sequence[Core]) -> Array64:
@@ -53,8 +75,11 @@ def regroup(product: Array64, cores: Sequence[Core], others: Sequence[Core]) -> 
     return product.reshape(b, b2, a, a2).transpose(2, 0, 3, 1)
 
 
-def whitening(gram: Array64) -> tuple[Array64, Array64]:
+def whitening(gram: Array64, weakest: float = 0.0) -> tuple[Array64, Array64]:
     """Columns W that whiten a Gram matrix, and V with ``gram = V V^T``; empty directions are left out.
+
+    Directions weaker than the part `weakest` of the strongest are scaled as if they were as strong as that.
+    ``W V^T`` is the projector on the directions that are kept in any case.
 
     Examples
     --------
@@ -65,7 +90,7 @@ def whitening(gram: Array64) -> tuple[Array64, Array64]:
     """
     values, vectors = np.linalg.eigh(gram)
     kept = values > len(values) * np.finfo(float).eps * values[-1]
-    roots = np.sqrt(values[kept])
+    roots = np.sqrt(np.maximum(values[kept], weakest * values[-1]))
     return vectors[:, kept] / roots, vectors[:, kept] * roots
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.ring.algebra import distance, norm, unit_cores
 from ringlet.ring.arrays import Array64
-from ringlet.ring.bond import bond_gram, regroup, whitening
+from ringlet.ring.bond import balanced, bond_gram, regroup, whitening
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import normalise_rank
 from ringlet.ring.summands import merge_copies
@@ -30,6 +30,11 @@ _WIDEST_BOND = 128  # its Gram matrix takes 2 GiB
 _ALTERNATIONS = 30
 _BOUNDED_BOND = 40  # up to this rank the smallest eigenvalue of the Gram matrix is cheaper than what it saves
 _SWEEPS = 20
+_SHORTEST = 1e-140  # norm of a ring of unit cores whose square can still be divided by
+_BEYOND_FLOAT64 = "the ring's cores span too many orders of magnitude to be rounded in float64"
+_RIDGES = 10.0 ** np.arange(-15, 1)  # relative to the trace at most, tried one after the other
+_NOISE = 4 * np.finfo(float).eps  # rounding errors of a Gram matrix, relative to its trace
+_WEAK = 1e-7  # directions weaker than this part of the strongest are not whitened: noise would be, too
 _STALLED = 1e-3  # an iteration that lowers the error by less than this part has converged
 
 
@@ -62,10 +67,12 @@ def round_cores(cores: Sequence[Core], rank: int | Sequence[int] | None = None, 
     tol = 0.0 if tol is None else _check_tol(tol)
     if len(cores) == 1:  # a vector needs no bond
         return [np.trace(cores[0], axis1=0, axis2=2).reshape(1, -1, 1)]
-    unit, exponent = unit_cores(cores)
+    unit, exponent = unit_cores(balanced(cores))
     length = norm(unit)
     if length == 0:
         return [np.zeros((1, core.shape[1], 1), core.dtype) for core in cores]
+    if length < _SHORTEST:
+        raise ArgumentError(_BEYOND_FLOAT64)
     # Copies of the same ring go first: cutting single bonds would entangle them.
     lean = (merge_copies(unit) if caps != present or tol > _RESOLUTION else None) or unit
     spent = distance(unit, lean)
@@ -161,12 +168,13 @@ class _Bond:
         loop = [*cores[k:], *cores[:k]]
         self._length = length
         self._gram = bond_gram(loop) / length**2  # B[a, b, a', b']
-        left, left_root = whitening(np.einsum("abcb->ac", self._gram))
-        right, right_root = whitening(np.einsum("abad->bd", self._gram))
-        half = np.tensordot(left.T, np.tensordot(right.T, self._gram, (1, 1)), (1, 1))
+        left, left_root = whitening(np.einsum("abcb->ac", self._gram), _WEAK)
+        right, right_root = whitening(np.einsum("abad->bd", self._gram), _WEAK)
+        raised = _above_noise(self._gram)
+        half = np.tensordot(left.T, np.tensordot(right.T, raised, (1, 1)), (1, 1))
         white = np.tensordot(np.tensordot(half, left, (2, 0)), right, (2, 0))
         self._white = white  # B in the coordinates M = left W right^T
-        self._target = left.T @ np.einsum("abcc->ab", self._gram) @ right  # B vec(I), whitened
+        self._target = left.T @ np.einsum("abcc->ab", raised) @ right  # B vec(I), whitened
         self._identity = left_root.T @ right_root  # the W of M = I
         self._left, self._right = left, right
 
@@ -224,6 +232,14 @@ class _Bond:
         return _Cut(p, q, self._length * sqrt(max(0.0, square) + _RESOLUTION**2))
 
 
+def _above_noise(gram: Array64) -> Array64:
+    """Add the size of rounding errors to the diagonal: whitening would blow up their negative part."""
+    size = len(gram) ** 2
+    raised = np.array(gram, order="C").reshape(size, size)
+    raised.flat[:: size + 1] += _NOISE * float(np.trace(raised))
+    return raised.reshape(gram.shape)
+
+
 def _other_factor(gram: Array64, target: Array64, factor: Array64) -> Array64:
     """Best Q for given P in ``W = P Q^T``, in the metric of `gram`: the normal equations."""
     normal = np.tensordot(np.tensordot(factor, gram, (0, 0)), factor, (2, 0)).transpose(0, 1, 3, 2)
@@ -254,14 +270,14 @@ def _polish(cores: Sequence[Core], start: Sequence[Core]) -> list[Core]:
 
 
 def _solve(gram: Array64, target: Array64) -> Array64:
-    """Solve with a Gram matrix that may be singular: a tiny ridge, raised until Cholesky works."""
+    """Solve with a Gram matrix that may be singular: a tiny ridge, raised a few times until Cholesky works."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-    ridge = 1e-15 * float(np.trace(gram)) + np.finfo(float).tiny
-    while True:
+    extent = float(np.abs(gram.diagonal()).max()) + np.finfo(float).tiny
+    for ridge in extent * len(gram) * _RIDGES if np.isfinite(gram).all() else ():
         try:
             factor = cho_factor(gram + ridge * np.eye(len(gram)), lower=True, check_finite=False)
         except LinAlgError:
-            ridge *= 10
-        else:
-            return np.asarray(cho_solve(factor, target, check_finite=False))
+            continue
+        return np.asarray(cho_solve(factor, target, check_finite=False))
+    raise ArgumentError(_BEYOND_FLOAT64)

@@ -10,7 +10,7 @@ keep it cheap:
 """
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
 
-__all__ = ["GramChain", "chain_product", "environment", "transfer_matrix"]
-
+__all__ = ["GramChain", "chain_product", "environment", "loop_cost", "loop_trace", "transfer_matrix"]
 
 _SLAB_ENTRIES = 1 << 17  # entries of a core that pass through the products at once, to stay in the cache
+_BATCH_ENTRIES = 1 << 21  # entries of partial products, or of a block of a transfer matrix, at once: 16 MiB
 
 
 def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
@@ -108,12 +108,6 @@ class GramChain:
         """The same Gram matrix as a sum of c^2 Kronecker products, c the narrowest bond."""
         position = self._position(k)
         return KroneckerSum(self._expand(self._prefix_at(position)), self._expand(self._suffix_at(position)))
-
-    def squared_norm(self) -> float:
-        """Squared Frobenius norm of the whole tensor: the trace of the product of all transfer matrices."""
-        k = min(range(len(self._cores)), key=lambda k: self._cores[k].shape[0] * self._cores[k].shape[2])
-        unfolded = _unfold(self._cores[k])
-        return float(np.sum((unfolded @ self.gram_without(k)) * unfolded))
 
     def _position(self, k: int) -> int:
         return (k - self._origin) % len(self._cores)
@@ -218,6 +212,74 @@ def chain_product(cores: Sequence[Core], others: Sequence[Core]) -> Array64:
     return _fold(behind).T @ _fold(ahead)
 
 
+def loop_trace(cores: Sequence[Core], others: Sequence[Core]) -> float:
+    """Trace of the product of the mixed transfer matrices around two rings of the same shape.
+
+    The rings are opened at their narrowest bond, and the pairs of its indices pass through the cores in batches:
+    memory grows with the square of the widest bond, never with its fourth power.
+
+    Parameters
+    ----------
+    cores : sequence of arrays
+        The cores of a ring.
+    others : sequence of arrays
+        The cores of another ring of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ring = [np.ones((1, 4, 2)), np.ones((2, 5, 1))]
+    >>> loop_trace(ring, ring)
+    80.0
+    """
+    if len(cores) == 1:
+        left, right = (np.trace(core, axis1=0, axis2=2, dtype=np.float64) for core in (cores[0], others[0]))
+        return float(left @ right)
+    bonds = [core.shape[0] * other.shape[0] for core, other in zip(cores, others, strict=True)]
+    k = int(np.argmin(bonds))
+    first, *middle, last = zip([*cores[k:], *cores[:k]], [*others[k:], *others[:k]], strict=True)
+    rows, rows2 = first[0].shape[0], first[1].shape[0]
+    batch = _rows_at_once(max(bonds))
+    step, step2 = max(1, batch // rows2), min(rows2, batch)
+    total = 0.0
+    for start, start2 in product(range(0, rows, step), range(0, rows2, step2)):
+        own, own2 = slice(start, start + step), slice(start2, start2 + step2)
+        products = transfer_matrix(first[0][own], first[1][own2])
+        for core, other in middle:
+            products = _pass_pair(products, core, other)
+        closing = transfer_matrix(last[0][:, :, own], last[1][:, :, own2])
+        total += float(np.sum(products * closing.T))
+    return total
+
+
+def loop_cost(cores: Sequence[Core]) -> tuple[int, int]:
+    """Operations and bytes that `loop_trace` of a ring with itself takes, about.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loop_cost([np.ones((1, 4, 2)), np.ones((2, 5, 1))])
+    (72, 96)
+    """
+    ranks = [core.shape[0] for core in cores]
+    rows, k = min(ranks) ** 2, int(np.argmin(ranks))
+    at_once = min(rows, _rows_at_once(max(ranks) ** 2))
+    operations = 0
+    for position, core in enumerate([*cores[k:], *cores[:k]]):
+        a, slices, b = core.shape
+        if position in (0, len(cores) - 1):
+            operations += 2 * a * a * b * b * slices
+        else:
+            formed = a * a * b * b * (slices * -(-rows // at_once) + rows)
+            operations += 2 * min(formed, a * b * (a + b) * slices * rows)
+    return operations, 3 * 8 * at_once * max(ranks) ** 2
+
+
+def _rows_at_once(entries: int) -> int:
+    """Partial products of so many entries that pass through the cores together."""
+    return max(1, _BATCH_ENTRIES // entries)
+
+
 def environment(cores: Sequence[Core]) -> Array64:
     """Gram matrix of the last bond of an open chain, its first bond and all modes summed over.
 
@@ -245,18 +307,26 @@ def environment(cores: Sequence[Core]) -> Array64:
 def _fold(pairs: Sequence[tuple[Core, Core]]) -> Array64:
     """Mixed transfer matrices multiplied from left to right, each formed or not, whichever is cheaper."""
     products = transfer_matrix(*pairs[0])
-    rows = len(products)
     for core, other in pairs[1:]:
-        a, slices, b = core.shape
-        a2, _, b2 = other.shape
-        formed_cost = a * a2 * b * b2 * (slices + rows)
-        unformed_cost = a2 * b * (a + b2) * slices * rows
-        if formed_cost <= unformed_cost:
-            products = products @ transfer_matrix(core, other)
-        else:
-            matrices = products.reshape(rows, a, a2)
-            products = np.stack([_mixed_sandwich(matrix, core, other).ravel() for matrix in matrices])
+        products = _pass_pair(products, core, other)
     return products
+
+
+def _pass_pair(products: Array64, core: Core, other: Core) -> Array64:
+    """Multiply rows by a mixed transfer matrix, formed a block of columns at a time, or not at all."""
+    rows = len(products)
+    (a, slices, b), (a2, _, b2) = core.shape, other.shape
+    formed_cost = a * a2 * b * b2 * (slices + rows)
+    unformed_cost = a2 * b * (a + b2) * slices * rows
+    step = _BATCH_ENTRIES // (a * a2 * b2)
+    if step == 0 or unformed_cost < formed_cost:
+        matrices = products.reshape(rows, a, a2)
+        return np.stack([_mixed_sandwich(matrix, core, other).ravel() for matrix in matrices])
+    passed = np.empty((rows, b * b2))
+    for start in range(0, b, step):
+        block = transfer_matrix(core[:, :, start : start + step], other)
+        np.matmul(products, block, out=passed[:, start * b2 : start * b2 + block.shape[1]])
+    return passed
 
 
 def _sandwich(product: Array64, core: Core) -> Array64:
