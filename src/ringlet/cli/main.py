@@ -21,6 +21,7 @@ _COMMANDS = {
     "restore": "Make a clean file from a damaged one, in one step.",
     "info": "Say what is in a .ring file or a data file.",
     "plan": "Say what a fit would cost, without running it.",
+    "bench": "Time sweeps against the machine's own speed.",
 }
 
 

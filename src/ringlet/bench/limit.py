@@ -1,0 +1,147 @@
+"""The limit: the bare BLAS and LAPACK calls of a plan, on dummy arrays of the same shapes, with all cores.
+
+No gathers, no element-wise work, nothing between the pieces: what the machine needs for the arithmetic alone.
+"""
+
+from collections.abc import Callable
+from math import ceil
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.execution import Threads
+from ringlet.ring.transfer import passes_unformed
+from ringlet.solvers.fit_plan import CoreCost, FitPlan
+from ringlet.solvers.operators import Workspace
+from ringlet.solvers.plan import CorePlan
+
+__all__ = ["limit_seconds"]
+
+
+def limit_seconds(plan: FitPlan, repeats: int = 5) -> list[float]:
+    """Seconds that the products, the Gram matrix and the solve of every core take at the machine's own speed."""
+    with Threads() as threads:
+        products = [_products_seconds(core, threads, repeats) for core in plan.cores]
+    return [
+        seconds + _gram_seconds(plan, core.plan.mode, repeats) + _solve_seconds(core.plan, repeats)
+        for seconds, core in zip(products, plan.cores, strict=True)
+    ]
+
+
+def _products_seconds(core: CoreCost, threads: Threads, repeats: int) -> float:
+    """Two or three forward products and one adjoint, in the plan's own blocks, shared among threads."""
+    plan = core.plan
+    work = (_split_products if plan.second else _subchain_products)(plan, 2 if core.keeps_weights else 3)
+    blocks = plan.tiles * ceil(plan.slices / plan.block)
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        for _ in threads.run(work, range(blocks)):
+            pass
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def _subchain_products(plan: CorePlan, forwards: int) -> Callable[[int], None]:
+    rows, chain = _ones(plan.block, plan.alpha * plan.beta), _ones(plan.alpha * plan.beta, plan.tile_columns)
+    residuals = _ones(plan.block, plan.tile_columns)
+    room = Workspace()
+
+    def work(_block: int) -> None:
+        entries = room.array("entries", residuals.shape, residuals.dtype)
+        for _ in range(forwards):
+            np.matmul(rows, chain, out=entries)
+        np.matmul(residuals, chain.T, out=room.array("back", rows.shape, rows.dtype))
+
+    return work
+
+
+def _split_products(plan: CorePlan, forwards: int) -> Callable[[int], None]:
+    columns_first, columns_second = plan.tile_first, plan.tile_columns // plan.tile_first
+    rows = _ones(plan.alpha * plan.block, plan.beta)
+    first, second = _ones(plan.bond, plan.beta, columns_first), _ones(plan.bond * plan.alpha, columns_second)
+    residuals = _ones(plan.block * columns_first, columns_second)
+    room = Workspace()
+
+    def work(_block: int) -> None:
+        between = room.array("between", (plan.bond, plan.alpha * plan.block, columns_first), rows.dtype)
+        flat = between.reshape(plan.bond * plan.alpha, -1)
+        entries = room.array("entries", residuals.shape, rows.dtype)
+        for _ in range(forwards):
+            np.matmul(rows, first, out=between)
+            np.matmul(flat.T, second, out=entries)
+        np.matmul(second, residuals.T, out=flat)
+        back = room.array("back", (plan.bond, *rows.shape), rows.dtype)
+        np.matmul(between, first.transpose(0, 2, 1), out=back)
+
+    return work
+
+
+def _gram_seconds(plan: FitPlan, mode: int, repeats: int) -> float:
+    """Partial products passing through this core, twice a sweep, and the sum of Kronecker products."""
+    order = len(plan.rank)
+    a, slices, b = plan.rank[mode], plan.shape[mode], plan.rank[(mode + 1) % order]
+    pairs = min(plan.rank) * (min(plan.rank) + 1) // 2
+    seconds = 0.0
+    if passes_unformed(a, slices, b, pairs):
+        product, core = _ones64(a, a), _ones64(a, slices * b)
+        middle, out = _ones64(a, slices * b), _ones64(b, b)
+
+        def sandwich() -> None:
+            np.matmul(product, core, out=middle)
+            np.matmul(core.reshape(-1, b).T, middle.reshape(-1, b), out=out)
+
+        seconds += 2 * pairs * _best(sandwich, repeats)
+    else:
+        unfolded, transfer = _ones64(slices, a * b), _ones64(a * b, a * b)
+        rows, through = _ones64(pairs, a * a), _ones64(pairs, b * b)
+        square = _ones64(a * a, b * b)
+        seconds += _best(lambda: np.matmul(unfolded.T, unfolded, out=transfer), repeats)
+        seconds += 2 * _best(lambda: np.matmul(rows, square, out=through), repeats)
+    terms = min(plan.rank) ** 2
+    left, right, gram = _ones64(terms, a * a), _ones64(terms, b * b), _ones64(a * a, b * b)
+    return seconds + _best(lambda: np.matmul(left.T, right, out=gram), repeats)
+
+
+def _solve_seconds(plan: CorePlan, repeats: int) -> float:
+    """Cholesky in float64 and two triangular solves in float32."""
+    from scipy.linalg.blas import strsm
+    from scipy.linalg.lapack import dpotrf
+
+    size = plan.alpha * plan.beta
+    lower = np.asfortranarray(np.eye(size, dtype=np.float32))  # solving with it again and again changes no number
+    rows = np.asfortranarray(_ones(size, plan.slices))
+    matrix = np.eye(size, order="F") * size + 1.0
+
+    def factor() -> None:
+        dpotrf(matrix, lower=1, overwrite_a=0)
+
+    def solve() -> None:
+        strsm(1.0, lower, rows, lower=1, overwrite_b=1)
+        strsm(1.0, lower, rows, lower=1, trans_a=1, overwrite_b=1)
+
+    return _best(factor, repeats) + _best(solve, repeats)
+
+
+def _best(work: Callable[[], object], repeats: int) -> float:
+    """Least time of several tries, small work done often enough to be timed."""
+    work()
+    start = perf_counter()
+    work()
+    often = max(1, ceil(1e-3 / max(perf_counter() - start, 1e-9)))
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        for _ in range(often):
+            work()
+        times.append((perf_counter() - start) / often)
+    return min(times)
+
+
+def _ones(*shape: int) -> NDArray[np.float32]:
+    return np.ones(shape, np.float32)
+
+
+def _ones64(*shape: int) -> NDArray[np.float64]:
+    return np.ones(shape)

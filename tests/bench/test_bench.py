@@ -1,0 +1,46 @@
+"""The bench runs, and its yardsticks do the same work as the product. Speed itself is never asserted."""
+
+import json
+
+import numpy as np
+from click.testing import CliRunner
+from PIL import Image
+
+from ringlet.bench.cases import CASES
+from ringlet.bench.naive import naive_sweep
+from ringlet.cli.main import main
+from ringlet.solvers.start import random_start
+
+
+def test_bench_reports_every_ratio_and_draws_the_parts(tmp_path):
+    picture = tmp_path / "parts.png"
+    result = CliRunner().invoke(main, ["bench", "toy", "--sweeps", "2", "--json", "--picture", str(picture)])
+    assert result.exit_code == 0, result.output
+    case = json.loads(result.stdout)["cases"][0]
+    for ratio in ("over_limit", "naive_over_ours", "peer_over_ours", "peer_sampled_over_ours", "peak_over_data"):
+        assert case[ratio] > 0
+    assert len(case["modes"]) == len(case["mode_limits"]) == 3
+    with Image.open(picture) as image:
+        assert image.width > 600
+
+
+def test_bench_prints_a_table():
+    result = CliRunner().invoke(main, ["bench", "toy", "--sweeps", "1", "--alone"])
+    assert result.exit_code == 0, result.output
+    assert "toy" in result.stdout
+    assert "limit" in result.stdout
+
+
+def test_the_naive_sweep_fits_the_data_too():
+    case = CASES["toy"]
+    x, mask = case.data()
+    cores = random_start(case.shape, case.rank, 0.5, np.dtype("f4"), seed=0)
+
+    def error():
+        model = np.einsum("aib,bjc,cka->ijk", *cores)
+        return np.median(np.abs(model - x / 255))
+
+    before = error()
+    for _ in range(5):
+        naive_sweep(case, x, mask, cores)
+    assert error() < 0.5 * before
