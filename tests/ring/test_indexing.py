@@ -117,6 +117,7 @@ def test_many_entries_come_in_batches():
         ((..., 0, ...), "single ellipsis"),
         (1.0, "is no index"),
         ("a", "is no index"),
+        ([[0], [0, 1]], "ragged"),
         (True, "is no index"),
         (np.ones((2, 4), bool), r"shape \(2, 4\) at mode 0 does not match the sizes \(3, 4\)"),
         (([0, 1], [0, 1, 2]), "cannot be broadcast"),
@@ -135,3 +136,13 @@ def test_iteration_ends_after_the_first_mode():
     rows = list(TensorRing(cores))
     assert len(rows) == len(TensorRing(cores)) == 3
     agree(np.stack(rows), dense(cores))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint64"])
+def test_small_integers_index_long_modes(dtype):
+    ring = TensorRing(random_cores((300, 200), (2, 2)))
+    tensor = np.asarray(ring)
+    rows = np.array([1, 100, 0 if dtype.startswith("u") else -1], dtype)
+    agree(ring[rows], tensor[rows])
+    agree(ring[rows, rows], tensor[rows, rows])
+    agree(ring.entries(np.stack([rows, rows], axis=1)), tensor[rows, rows])

@@ -142,7 +142,15 @@ def test_names_and_units_travel_along():
         (lambda ring: ring.entries([[0, 1, 2]]), ArgumentError, r"give \(M, 2\)"),
         (lambda ring: ring.entries([[0.5, 1]]), ArgumentTypeError, "integers"),
         (lambda ring: ring.entries([[0, 4]]), IndexError, "index 4 is out of bounds for mode 1 of size 4"),
+        (lambda ring: ring.entries([[0, 1], [2]]), ArgumentError, "ragged"),
         (lambda ring: np.array(ring, copy=False), ValueError, "copy=False"),
+        (lambda ring: ring.rotate(1.5), ArgumentTypeError, "shift must be an int, not 1.5"),
+        (lambda ring: ring.transpose(1), ArgumentTypeError, "axes must be a sequence"),
+        (lambda ring: ring.transpose((0,)), ArgumentError, "names 1 modes, but the tensor has 2"),
+        (lambda ring: ring.transpose(()), ArgumentError, "names 0 modes"),
+        (lambda ring: ring.astype("foo"), ArgumentTypeError, "float32 or float64, not 'foo'"),
+        (lambda ring: np.sum(ring, dtype=np.float32), ArgumentTypeError, "no dtype and no out"),
+        (lambda ring: np.mean(ring, out=np.zeros(3)), ArgumentTypeError, "no dtype and no out"),
     ],
 )
 def test_wrong_operations_are_explained(operation, error, message):
@@ -195,6 +203,8 @@ def test_dtypes_are_promoted(given_dtypes, stored):
         ([np.array([[["a"]]])], ArgumentTypeError, "real numbers"),
         ([np.array([[[None]]])], ArgumentTypeError, "object"),
         (np.ones((1, 3, 1)), ArgumentTypeError, r"write \[core\]"),
+        ([[[[1.0], [2.0, 3.0]]]], ArgumentError, "core 0 is a ragged list"),
+        (None, ArgumentTypeError, "sequence of 3-D arrays, not None"),
     ],
 )
 def test_wrong_cores_are_explained(cores, error, message):
@@ -203,7 +213,8 @@ def test_wrong_cores_are_explained(cores, error, message):
 
 
 @pytest.mark.parametrize(
-    ("names", "error"), [(["a"], ArgumentError), ("ab", ArgumentTypeError), ([1, 2], ArgumentTypeError)]
+    ("names", "error"),
+    [(["a"], ArgumentError), ("ab", ArgumentTypeError), ([1, 2], ArgumentTypeError), (5, ArgumentTypeError)],
 )
 def test_wrong_names_are_refused(names, error):
     with pytest.raises(error, match="names"):
@@ -303,3 +314,12 @@ def test_html_draws_every_mode_and_bond_without_script(order):
     assert html.count("<circle") == order
     assert len(re.findall(rf">{2 + order}</text>", html)) == order
     assert "&lt;script" in html
+
+
+def test_numpy_sums_and_means_without_forming_the_tensor():
+    cores = random_cores((3, 4), (2, 2))
+    ring, tensor = TensorRing(cores), dense(cores)
+    np.testing.assert_allclose(np.sum(ring), tensor.sum())
+    np.testing.assert_allclose(np.mean(ring), tensor.mean())
+    np.testing.assert_allclose(np.asarray(np.sum(ring, axis=1)), tensor.sum(axis=1))
+    np.testing.assert_allclose(np.asarray(np.mean(ring, axis=0)), tensor.mean(axis=0))

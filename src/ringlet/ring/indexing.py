@@ -62,7 +62,8 @@ def in_bounds(indices: NDArray[np.integer], mode: int, size: int) -> IndexArray:
     outside = indices[(indices < -size) | (indices >= size)]
     if outside.size:
         raise IndexingError(f"index {outside.flat[0]} is out of bounds for mode {mode} of size {size}")
-    return np.where(indices < 0, indices + size, indices).astype(np.intp)
+    wide = indices.astype(np.intp)  # small integers could not hold the sum
+    return np.where(wide < 0, wide + size, wide)
 
 
 def _selectors(items: Sequence[Any], shape: tuple[int, ...]) -> list[Selector]:
@@ -95,7 +96,10 @@ def _item(item: Any) -> Any:
         return item
     if item is None:
         raise IndexingError("np.newaxis (None) does not work on a ring; index first, then add axes to the result")
-    array = np.asarray(item)
+    try:
+        array = np.asarray(item)
+    except ValueError:
+        raise IndexingError(f"{item!r} is no index: it is a ragged list") from None
     if array.size == 0 and not isinstance(item, np.ndarray):
         array = array.astype(np.intp)  # an empty list has no dtype of its own
     if array.dtype == bool and array.ndim > 0:

@@ -186,7 +186,10 @@ class TensorRing:
         >>> ring.entries([[1, 2], [0, 0], [-1, -2]])
         array([2., 0., 1.])
         """
-        rows = np.asarray(coordinates)
+        try:
+            rows = np.asarray(coordinates)
+        except ValueError:
+            raise ArgumentError(f"coordinates are ragged; give (M, {self.ndim}), one row an entry") from None
         if rows.size == 0 and rows.shape != (0, self.ndim):
             rows = np.empty((0, self.ndim), np.intp)
         if not np.issubdtype(rows.dtype, np.integer):
@@ -296,13 +299,17 @@ class TensorRing:
             raise ArgumentError(f"a ring can only be divided by a finite number other than 0, not {divisor}")
         return self._like(algebra.scale(self._cores, 1 / divisor))
 
-    def sum(self, axis: int | tuple[int, ...] | None = None) -> TensorRing | float:
+    def sum(
+        self, axis: int | tuple[int, ...] | None = None, dtype: None = None, out: None = None
+    ) -> TensorRing | float:
         """Sum over modes.
 
         Parameters
         ----------
         axis : int or tuple of int, optional
             Modes to sum over; all of them by default.
+        dtype, out : None
+            Only there so that ``np.sum(ring)`` works.
 
         Returns
         -------
@@ -317,6 +324,8 @@ class TensorRing:
         >>> ring.sum(axis=0)[:]
         array([2., 2., 2.])
         """
+        if dtype is not None or out is not None:
+            raise ArgumentTypeError("sums and means of a ring take no dtype and no out; leave them out")
         modes = self._check_axes(axis)
         if len(modes) == self.ndim:
             matrices = [core.sum(axis=1, dtype=np.float64) for core in self._cores]
@@ -327,7 +336,9 @@ class TensorRing:
         names = self._names and [name for k, name in enumerate(self._names) if k not in modes]
         return TensorRing(cores, names=names, units=self._units)
 
-    def mean(self, axis: int | tuple[int, ...] | None = None) -> TensorRing | float:
+    def mean(
+        self, axis: int | tuple[int, ...] | None = None, dtype: None = None, out: None = None
+    ) -> TensorRing | float:
         """Mean over modes; see `sum`.
 
         Examples
@@ -336,7 +347,7 @@ class TensorRing:
         >>> TensorRing([np.arange(4.0).reshape(1, 4, 1), np.ones((1, 3, 1))]).mean()
         1.5
         """
-        return self.sum(axis) / prod(self.shape[k] for k in self._check_axes(axis))
+        return self.sum(axis, dtype, out) / prod(self.shape[k] for k in self._check_axes(axis))
 
     def rotate(self, shift: int) -> TensorRing:
         """Shift the modes cyclically: mode `shift` becomes the first.
@@ -348,7 +359,10 @@ class TensorRing:
         >>> ring.rotate(1).shape, ring.rotate(1).rank
         ((3, 7, 2), (4, 5, 1))
         """
-        first = index(shift) % self.ndim
+        try:
+            first = index(shift) % self.ndim
+        except TypeError:
+            raise ArgumentTypeError(f"shift must be an int, not {shift!r}") from None
         return self.transpose([*range(first, self.ndim), *range(first)])
 
     def transpose(self, axes: Sequence[int] | None = None) -> TensorRing:
@@ -367,7 +381,7 @@ class TensorRing:
         >>> ring.transpose().shape, ring.transpose((1, 0, 2)).rank
         ((7, 3, 2), (5, 4, 1))
         """
-        order = tuple(range(self.ndim))[::-1] if axes is None else self._check_axes(tuple(axes))
+        order = tuple(range(self.ndim))[::-1] if axes is None else self._check_order(axes)
         names = self._names and [self._names[k] for k in order]
         if order == tuple((order[0] + k) % self.ndim for k in range(self.ndim)):
             cores = [self._cores[k] for k in order]
@@ -389,7 +403,10 @@ class TensorRing:
         >>> TensorRing([np.ones((1, 2, 1))]).astype("float32").dtype
         dtype('float32')
         """
-        wanted = np.dtype(dtype)
+        try:
+            wanted = np.dtype(dtype)
+        except (TypeError, ValueError):
+            raise ArgumentTypeError(f"a TensorRing is float32 or float64, not {dtype!r}") from None
         if wanted not in (np.float32, np.float64):
             raise ArgumentTypeError(f"a TensorRing is float32 or float64, not {wanted}")
         return self._like([core.astype(wanted, copy=False) for core in self._cores])
@@ -478,6 +495,15 @@ class TensorRing:
         if self.shape != other.shape:
             raise ArgumentError(f"the rings have different shapes: {self.shape} and {other.shape}")
 
+    def _check_order(self, axes: Iterable[int]) -> tuple[int, ...]:
+        """All modes in the order of an axes argument."""
+        if not isinstance(axes, Iterable):
+            raise ArgumentTypeError(f"axes must be a sequence of ints, one per mode, not {axes!r}")
+        order = self._check_axes(tuple(axes))
+        if len(order) != self.ndim:
+            raise ArgumentError(f"axes={order} names {len(order)} modes, but the tensor has {self.ndim}")
+        return order
+
     def _check_axes(self, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
         """Modes named by an axis argument, from 0 to ndim - 1, each once."""
         if axis is None:
@@ -502,7 +528,9 @@ def _restore(cores: Sequence[Core], names: Sequence[str] | None, units: str | No
 def _check_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
     if isinstance(cores, np.ndarray) and cores.ndim == 3:
         raise ArgumentTypeError("cores must be a sequence of 3-D arrays, not a single one; write [core]")
-    arrays = [np.asarray(core) for core in cores]
+    if not isinstance(cores, Iterable):
+        raise ArgumentTypeError(f"cores must be a sequence of 3-D arrays, not {cores!r}")
+    arrays = [_as_array(core, k) for k, core in enumerate(cores)]
     if not arrays:
         raise ArgumentError("a ring needs at least one core")
     for k, array in enumerate(arrays):
@@ -524,6 +552,13 @@ def _check_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
         if not np.isfinite(core).all():
             raise ArgumentError(f"core {k} has entries that are NaN or infinite in {dtype}")
     return frozen
+
+
+def _as_array(core: ArrayLike, k: int) -> NDArray[Any]:
+    try:
+        return np.asarray(core)
+    except ValueError:
+        raise ArgumentError(f"core {k} is a ragged list; give (rank[k], size, rank[k+1]) numbers") from None
 
 
 def _floating(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -554,7 +589,8 @@ def _is_frozen(array: NDArray[Any]) -> bool:
 def _check_names(names: Sequence[str] | None, order: int) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    listed = isinstance(names, Iterable) and not isinstance(names, str)
+    if not listed or not all(isinstance(name, str) for name in names):
         raise ArgumentTypeError(f"names must be a sequence of strings, one per mode, not {names!r}")
     if len(names) != order:
         raise ArgumentError(f"names has {len(names)} entries but the tensor has {order} modes")
