@@ -74,6 +74,7 @@ def test_info_of_data(tmp_path, run):
 def test_info_of_arrays_that_no_ring_fits(tmp_path, run, array):
     np.save(tmp_path / "in.npy", array)
     assert run("info", tmp_path / "in.npy").exit_code == 0
+    assert run("info", tmp_path / "in.npy", "--missing", "2").exit_code == 0
 
 
 def test_plan_of_a_file_and_of_its_shape_agree(tmp_path, run, photo):
@@ -113,3 +114,17 @@ def test_a_ring_too_long_for_the_line_is_drawn_downwards():
     assert wide.count("\n") == 1
     assert max(map(len, tall.splitlines())) <= 60
     assert tall.count("10") == wide.count("10") == 9
+
+
+@pytest.mark.parametrize("shapes", [[(300, 1, 300), (300, 1, 300), (300, 1, 300)], [(1, 1, 9000), (9000, 1, 1)]])
+def test_info_leaves_out_a_norm_that_costs_too_much(tmp_path, run, shapes):
+    TensorRing([np.zeros(shape, np.float32) for shape in shapes]).save(tmp_path / "wide.ring")
+    said = run("info", tmp_path / "wide.ring")
+    assert said.exit_code == 0
+    assert "not computed" in said.stdout
+    assert json.loads(run("info", tmp_path / "wide.ring", "--json").stdout)["norm"] is None
+
+
+def test_info_of_wide_bonds_that_can_be_afforded(tmp_path, run):
+    TensorRing([np.ones((100, 1, 100)), np.ones((100, 1, 100))]).save(tmp_path / "wide.ring")
+    assert json.loads(run("info", tmp_path / "wide.ring", "--json").stdout)["norm"] == pytest.approx(1e4)

@@ -1,5 +1,7 @@
 """Wrong input: exit code 2, one line that says what to change, and not a single file more than before."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def picture(tmp_path, photo):
         (np.float64(3), "at least 2"),
         (np.ones((4, 5), dtype=complex), "complex"),
         (np.array([["a", "b"], ["c", "d"]]), "<U1"),
-        (np.array([[{}, 1], [2, 3]], dtype=object), "cannot be read"),
+        (np.array([[{}, 1], [2, 3]], dtype=object), "holds Python objects"),
         (np.array([[1.0, 2.0], [np.inf, 4.0]]), "infinite at index (1, 0)"),
         (np.full((4, 5), np.nan), "no entry of the data is observed"),
         (np.ones((4, 5), dtype=bool), "bool"),
@@ -180,3 +182,43 @@ def test_plan_wants_a_file_or_a_shape(refused, picture):
 
 def test_an_unknown_command(refused):
     assert "No such command" in refused("mend", "x.png")
+
+
+@pytest.mark.parametrize("shape", ["0,3", "-3,4", "3"])
+def test_plan_of_an_impossible_shape(refused, shape):
+    assert "shape" in refused("plan", f"--shape={shape}", "--rank", "2")
+
+
+@pytest.mark.parametrize("content", [b"1.0 2.0\n3.0 4.0\n", b"\x80\x04]\x94."])
+def test_text_and_pickles_named_npy_are_refused_without_unsafe_advice(tmp_path, refused, content):
+    (tmp_path / "in.npy").write_bytes(content)
+    message = refused("info", tmp_path / "in.npy")
+    assert "does not begin as an npy file" in message
+    assert "allow_pickle" not in message
+
+
+@pytest.mark.parametrize(
+    ("shape", "name"),
+    [((20, 30), "out.jpg"), ((20, 30, 3), "out.png"), ((20, 30, 3, 4), "out.mp4"), ((9, 8, 5), "o.mp4")],
+)
+def test_sixteen_bits_are_not_clipped_to_eight(tmp_path, refused, shape, name):
+    np.save(tmp_path / "in.npy", np.full(shape, 40_000, np.uint16))
+    said = refused("restore", tmp_path / "in.npy", "-o", tmp_path / name)
+    assert "uint16" in said
+    assert "grey .png" in said
+
+
+def test_output_names_that_no_file_system_holds(tmp_path, refused, picture):
+    (tmp_path / "loop").symlink_to(tmp_path / "pool")
+    (tmp_path / "pool").symlink_to(tmp_path / "loop")
+    for path in (tmp_path / ("x" * 300 + ".png"), tmp_path / "loop" / "x.png"):
+        assert f"cannot write {path}" in refused("restore", picture, "-o", path)
+
+
+@pytest.mark.parametrize("arguments", [("-o", "out.npy", "--outliers", "map.png"), ("-o", "out.png")])
+def test_a_missing_pillow_is_noticed_before_the_fit(tmp_path, refused, photo, monkeypatch, arguments):
+    np.save(tmp_path / "in.npy", photo)
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    monkeypatch.setattr("ringlet.cli.commands.restore.fit_input", None)  # a fit would be a TypeError
+    paths = [tmp_path / part if "." in part else part for part in arguments]
+    assert "pictures need Pillow" in refused("restore", tmp_path / "in.npy", *paths)

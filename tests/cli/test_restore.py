@@ -164,3 +164,18 @@ def test_a_slice_without_data_is_a_warning_in_one_line(tmp_path, run, photo):
     assert result.stderr.startswith("warning: 1 slice(s) of mode 0")
     assert result.stderr.count("\n") == 1
     assert np.isfinite(np.load(tmp_path / "out.npy")).all()
+
+
+def test_a_grey_png_keeps_its_sixteen_bits(tmp_path, run):
+    steps = (np.add.outer(np.arange(30), np.arange(40)) * 500 + 20_000).astype(np.uint16)
+    write_array(tmp_path / "in.png", steps)
+    result = run("restore", tmp_path / "in.png", "-o", tmp_path / "out.png", "--rank", "2", "--ridge", "0")
+    assert result.exit_code == 0, result.stderr
+    restored = load(tmp_path / "out.png").array
+    assert restored.dtype == np.uint16
+    assert np.abs(restored.astype(int) - steps).max() < 500
+
+
+def test_help_says_what_a_video_loses(run):
+    said = " ".join(run("restore", "--help").stdout.split())
+    assert "sound and rotation metadata are not carried over" in said

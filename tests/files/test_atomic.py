@@ -191,3 +191,22 @@ def test_an_unwritable_directory_is_refused_before_any_work(tmp_path, monkeypatc
 def test_devices_and_directories_are_never_replaced(path):
     with pytest.raises(ArgumentError, match="not a regular file"):
         check_outputs([path], force=True)
+
+
+def impossible_paths(folder):
+    (folder / "loop").symlink_to(folder / "pool")
+    (folder / "pool").symlink_to(folder / "loop")
+    return {
+        "too long": folder / ("x" * 300 + ".npy"),
+        "circle|symbolic": folder / "loop" / "x.npy",
+        "null": folder / "x\0.npy",
+    }
+
+
+@pytest.mark.parametrize("said", ["too long", "circle|symbolic", "null"])
+def test_paths_that_no_file_system_holds_are_refused_by_name(tmp_path, said):
+    path = impossible_paths(tmp_path)[said]
+    with pytest.raises(ArgumentError, match=f"(?s)cannot write .*({said})"):
+        check_outputs([path], force=True)
+    with pytest.raises(ArgumentError, match=said), atomic_output(path):
+        pass

@@ -105,3 +105,32 @@ def test_any_history_can_be_plotted(tmp_path, history):
     with Image.open(tmp_path / "history.png") as picture:
         assert picture.format == "PNG"
         assert picture.width >= 1200
+
+
+@pytest.mark.parametrize("shape", [(3000, 2), (2, 3000), (1, 1), (1, 50_000), (50_000, 1), (4000, 6000), (700, 30)])
+def test_maps_of_any_shape_stay_of_a_size_that_can_be_looked_at(shape):
+    image = draw_outliers(np.zeros(shape, np.float32))
+    assert 400 <= image.width <= 1000
+    assert 80 <= image.height <= 2100
+
+
+def test_both_columns_of_a_tall_map_can_be_seen():
+    distrust = np.zeros((3000, 2))
+    distrust[:, 1] = 1
+    distrust[:1500, 0] = np.nan
+    image = np.asarray(draw_outliers(distrust)).astype(int)
+    assert image[500, 30, 0] - image[500, 30, 1] > 100
+    assert image[500, 5, 2] > image[500, 5, 0]
+    assert image[1700, 5].min() > 230
+
+
+def test_outliers_of_a_huge_map_are_averaged_not_skipped():
+    distrust = np.zeros((4000, 4000), np.float32)
+    distrust[::4, ::4] = 1
+    image = np.asarray(draw_outliers(distrust)).astype(int)[:900, :1000]
+    np.testing.assert_allclose(image[..., 1], 243 - (243 - 38) / 16, atol=2)
+
+
+def test_a_tall_narrow_panel_keeps_its_captions():
+    image = draw_comparison([Panel(np.zeros((3000, 3), np.uint8), "Title", "a note")] * 2)
+    assert image.height < 2300

@@ -54,12 +54,13 @@ class Input:
     def survey(self) -> _Survey:
         """What one pass over the entries finds, a slab at a time."""
         array = np.atleast_1d(self.array)
+        observed = None if self.observed is None else np.atleast_1d(self.observed)
         missing, low, high = 0, inf, -inf
         step = max(1, _SLAB_ENTRIES * len(array) // max(1, array.size))
         for start in range(0, len(array), step):
             known = slab = array[start : start + step]
-            if self.observed is not None:
-                known = slab[self.observed[start : start + step]]
+            if observed is not None:
+                known = slab[observed[start : start + step]]
             if known.dtype.kind == "f":
                 known = known[~np.isnan(known)]
             missing += slab.size - known.size
@@ -91,8 +92,8 @@ def open_input(path: Path, options: DataOptions) -> Input:
         masks.append(load_mask(options.mask, loaded.array.shape))
     if options.missing is not None and not isnan(options.missing):
         # A comparison works in small buffers: no copy of the array in another dtype is made.
-        masks.append(np.not_equal(loaded.array, options.missing))
-    return Input(path, loaded, reduce(np.logical_and, masks) if masks else None)
+        masks.append(np.asarray(np.not_equal(loaded.array, options.missing)))
+    return Input(path, loaded, np.asarray(reduce(np.logical_and, masks)) if masks else None)
 
 
 def default_rank(shape: tuple[int, ...]) -> tuple[int, ...]:

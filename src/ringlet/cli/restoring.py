@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError
 from ringlet.ring import TensorRing
 from ringlet.sources.files import Loaded
-from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.sources.media import import_av, import_pillow
+from ringlet.store.atomic import atomic_output, check_outputs, output_target
 from ringlet.store.outputs import as_dtype, check_kind, write_array, write_video
 
 __all__ = ["check_paths", "check_restored", "write_restored"]
@@ -23,7 +24,7 @@ _DEFAULT_RATE = Fraction(25)  # for videos that come from arrays
 def check_paths(paths: Iterable[Path | None], *, force: bool) -> None:
     """Refuse outputs that cannot be written later, or that would overwrite one another."""
     given = [path for path in paths if path is not None]
-    targets = [path.resolve() for path in given]
+    targets = [output_target(path) for path in given]
     for number, path in enumerate(given):
         if targets[number] in targets[:number]:
             raise ArgumentError(f"{path} is given for two outputs; choose two paths")
@@ -31,15 +32,24 @@ def check_paths(paths: Iterable[Path | None], *, force: bool) -> None:
 
 
 def check_restored(path: Path, loaded: Loaded) -> None:
-    """Refuse a path that cannot hold the restored tensor in the dtype of the damaged one."""
+    """Refuse a path that cannot hold the restored tensor in the dtype of the damaged one, or lacks its library."""
     kind = check_kind(path, loaded.array.shape)
     if {kind, loaded.kind} == {"image", "video"}:
         raise ArgumentError(f"cannot write {path}: a picture gives a picture, a video gives a video")
-    if kind in ("image", "video") and loaded.array.dtype not in (np.uint8, np.uint16):
+    if kind in ("image", "video") and not _fits_pixels(path, loaded.array):
         raise ArgumentError(
             f"cannot write {path} from entries of dtype {loaded.array.dtype}: pictures and videos hold whole "
-            "numbers from 0 to 255; write an .npy file"
+            "numbers from 0 to 255 (uint8), a grey .png also uint16; write an .npy file"
         )
+    if kind == "image":
+        import_pillow()
+    elif kind == "video":
+        import_av()
+
+
+def _fits_pixels(path: Path, array: NDArray[Any]) -> bool:
+    grey_png = array.ndim == 2 and path.suffix.lower() == ".png"
+    return array.dtype == np.uint8 or (grey_png and array.dtype == np.uint16)
 
 
 def write_restored(path: Path, ring: TensorRing, loaded: Loaded, *, force: bool) -> None:

@@ -27,6 +27,8 @@ _OUTLIER: Colour = (200, 38, 20)
 _MISSING: Colour = (150, 170, 190)
 _GREY = 128  # missing entries in a picture
 _SMALLEST, _LARGEST = 400, 1000  # width of a panel in pixels
+_TALLEST = 2000  # height of a panel
+_THINNEST = 40  # either side of a map
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +71,9 @@ def draw_comparison(panels: Sequence[Panel]) -> "Image":
     pillow = import_pillow()
     pictures = [_resized(_picture(panel.pixels)) for panel in panels]
     width, height = pictures[0].size
-    gap = width // 24
-    title_font, note_font = _font(width // 22), _font(width // 27)
+    measure = max(_SMALLEST, width)
+    gap = measure // 24
+    title_font, note_font = _font(measure // 22), _font(measure // 27)
     title_line, note_line = int(1.4 * title_font.size), int(1.35 * note_font.size)
     notes = [_wrapped(panel.note, note_font, width) for panel in panels]
     caption = gap // 3 + title_line + note_line * max(map(len, notes))
@@ -104,13 +107,14 @@ def draw_outliers(distrust: NDArray[np.floating[Any]]) -> "Image":
     (400, 448)
     """
     pillow = import_pillow()
-    share = np.nan_to_num(distrust)[..., None]
+    condensed = _condensed(distrust)
+    share = np.nan_to_num(condensed)[..., None]
     colours = np.array(_TRUSTED) * (1 - share) + np.array(_OUTLIER) * share
-    colours[np.isnan(distrust)] = _MISSING
-    picture = _resized(_picture(colours.round().astype(np.uint8)))
+    colours[np.isnan(condensed)] = _MISSING
+    picture = _thickened(_resized(_picture(colours.round().astype(np.uint8))))
     font = _font(max(16, picture.width // 40))
     strip = 3 * int(font.size)
-    canvas: Image = pillow.new("RGB", (picture.width, picture.height + strip), _PAPER)
+    canvas: Image = pillow.new("RGB", (max(_SMALLEST, picture.width), picture.height + strip), _PAPER)
     canvas.paste(picture, (0, 0))
     _legend(_pen(canvas), font, (int(font.size), picture.height + strip // 2))
     return canvas
@@ -134,13 +138,39 @@ def _resized(picture: "Image") -> "Image":
     """Small pictures by a whole factor, so that entries stay sharp squares; large ones by averaging."""
     from PIL.Image import Resampling
 
-    if picture.width < _SMALLEST:
-        factor = -(-_SMALLEST // picture.width)
+    factor = min(-(-_SMALLEST // picture.width), _TALLEST // picture.height)
+    if factor > 1:
         return picture.resize((factor * picture.width, factor * picture.height), Resampling.NEAREST)
-    if picture.width > _LARGEST:
-        height = max(1, round(picture.height * _LARGEST / picture.width))
-        return picture.resize((_LARGEST, height), Resampling.BOX)
+    shrink = max(picture.width / _LARGEST, picture.height / _TALLEST)
+    if shrink > 1:
+        width, height = (max(1, round(side / shrink)) for side in picture.size)
+        return picture.resize((width, height), Resampling.BOX)
     return picture
+
+
+def _condensed(distrust: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """Means over blocks of a map with more entries than a panel has pixels; a thin side keeps its entries."""
+    height, width = distrust.shape
+    shrink = max(1.0, height / _TALLEST, width / _LARGEST)
+    if shrink == 1:
+        return distrust
+    known = ~np.isnan(distrust)
+    sums, counts = np.where(known, distrust, 0), known.astype(np.float32)
+    for axis, side in enumerate(distrust.shape):
+        blocks = min(side, max(_THINNEST, round(side / shrink)))
+        starts = np.arange(blocks) * side // blocks
+        sums, counts = (np.add.reduceat(values, starts, axis=axis) for values in (sums, counts))
+    means = np.full(sums.shape, np.nan, sums.dtype)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means
+
+
+def _thickened(picture: "Image") -> "Image":
+    """Thin pictures drawn out by a whole factor across, so that their entries can be seen."""
+    from PIL.Image import Resampling
+
+    width, height = (side * max(1, -(-_THINNEST // side)) for side in picture.size)
+    return picture.resize((width, height), Resampling.NEAREST)
 
 
 def _wrapped(text: str, font: "FreeTypeFont", width: int) -> list[str]:

@@ -213,6 +213,10 @@ def _kind_in_bytes(head: bytes) -> Kind | None:
 
 
 def _open_npy(path: Path) -> NDArray[Any]:
+    with path.open("rb") as file:
+        _, dtype = _npy_header(file)
+    if dtype.hasobject:
+        raise FormatError("holds Python objects, which could run anything; only real numbers and truth values are read")
     array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
 
@@ -279,13 +283,18 @@ def _read_npz(path: Path, key: str) -> NDArray[Any]:
 
 
 def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        shape, _, dtype = np.lib.format.read_array_header_2_0(file)
-    else:  # Version 3 is for structured arrays only.
-        raise FormatError(f"an array in npy version {version}; plain arrays have 1.0 or 2.0")
+    try:
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+        else:  # Version 3 is for structured arrays only.
+            raise FormatError(f"an array in npy version {version}; plain arrays have 1.0 or 2.0")
+    except FormatError:
+        raise
+    except ValueError as error:  # NumPy's own words may advise to trust the file
+        raise FormatError("cannot be read: it does not begin as an npy file does") from error
     return shape, dtype
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
 
-__all__ = ["atomic_output", "check_outputs"]
+__all__ = ["atomic_output", "check_outputs", "output_target"]
 
 
 def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> None:
@@ -27,7 +27,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     OutputExistsError
         A file exists and `force` is false.
     ArgumentError
-        The path is a directory or a device, or its directory is missing or not writable.
+        The path is a directory or a device, its directory is missing or not writable, or it is no path at all.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     ringlet.errors.ArgumentError: cannot write nowhere/x.ring: its directory does not exist; create it first
     """
     for path in map(Path, paths):
-        target = path.resolve()
+        target = output_target(path)
         if target.exists() and not target.is_file():
             raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
         if target.exists() and not force:
@@ -45,6 +45,31 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
             raise ArgumentError(f"cannot write {path}: its directory does not exist; create it first")
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise ArgumentError(f"cannot write {path}: its directory is not writable")
+
+
+def output_target(path: str | os.PathLike[str]) -> Path:
+    """Follow the links of an output path; refuse paths that the file system cannot hold.
+
+    Raises
+    ------
+    ArgumentError
+        A name is too long, links run in a circle, or a directory may not be entered.
+
+    Examples
+    --------
+    >>> output_target("x.ring").name
+    'x.ring'
+    """
+    try:
+        target = Path(path).resolve()
+        target.exists()
+    except OSError as error:
+        raise ArgumentError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
+    except RuntimeError as error:  # what pathlib makes of such links before Python 3.13
+        raise ArgumentError(f"cannot write {os.fspath(path)}: its symbolic links run in a circle") from error
+    except ValueError as error:  # a null character
+        raise ArgumentError(f"cannot write {os.fspath(path)!r}: {error}") from error
+    return target
 
 
 @contextmanager
@@ -77,7 +102,7 @@ def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     print([file.name for file in Path(folder).iterdir()])
     ['greeting.txt']
     """
-    target = Path(path).resolve()
+    target = output_target(path)
     # The name does not grow with the target's, which may already be as long as the file system allows.
     temporary = target.with_name(f".ringlet-{secrets.token_hex(8)}{target.suffix}")
     try:

@@ -11,8 +11,12 @@ from ringlet.cli.options import DataOptions, data_options, json_option
 from ringlet.cli.ring_text import ring_text
 from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
 from ringlet.ring import TensorRing
+from ringlet.ring.transfer import loop_cost
 
 __all__ = ["command"]
+
+_LONGEST_NORM = 2e11  # operations: some seconds
+_LARGEST_NORM = 1 << 30  # bytes
 
 
 @click.command(name="info")
@@ -37,6 +41,7 @@ def command(source: Path, data: DataOptions, as_json: bool) -> None:
 
 def _ring_facts(ring: TensorRing) -> list[tuple[str, str]]:
     units = [] if ring.units is None else [("units", ring.units)]
+    norm = _affordable_norm(ring)
     dense = ring.size * ring.dtype.itemsize
     return [
         ("ring", ring_text(ring.shape, ring.rank, ring.names, terminal_width() - 12)),
@@ -45,7 +50,7 @@ def _ring_facts(ring: TensorRing) -> list[tuple[str, str]]:
         ("type", str(ring.dtype)),
         ("size", f"{format_bytes(ring.nbytes)}; {ring.compression:.3g} entries to each stored number"),
         ("dense", f"{format_bytes(dense)} in {ring.dtype}"),
-        ("norm", f"{ring.norm():.6g}"),
+        ("norm", "not computed: the ranks make it too costly" if norm is None else f"{norm:.6g}"),
         *units,
     ]
 
@@ -60,8 +65,14 @@ def _ring_content(ring: TensorRing) -> dict[str, Any]:
         "compression": ring.compression,
         "names": ring.names,
         "units": ring.units,
-        "norm": ring.norm(),
+        "norm": _affordable_norm(ring),
     }
+
+
+def _affordable_norm(ring: TensorRing) -> float | None:
+    """Give the norm, or None where a small file would ask for much work: files may be hostile."""
+    operations, memory = loop_cost(ring.cores)
+    return ring.norm() if operations <= _LONGEST_NORM and memory <= _LARGEST_NORM else None
 
 
 def _data_facts(given: Input) -> list[tuple[str, str]]:

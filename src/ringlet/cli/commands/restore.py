@@ -21,6 +21,7 @@ from ringlet.cli.options import (
 from ringlet.cli.restoring import check_paths, check_restored, write_restored
 from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import draw_outliers
+from ringlet.sources.media import import_pillow
 from ringlet.store.atomic import atomic_output
 
 __all__ = ["command"]
@@ -80,10 +81,12 @@ def command(
 ) -> None:
     """Restore the damaged file IN: fill what is missing, replace what is wrong.
 
-    The clean file has the shape and the dtype of IN; a video keeps its frame rate. Ctrl-C ends the fit early
-    and still writes what there is.
+    The clean file has the shape and the dtype of IN; a video keeps its frame rate, but its sound and
+    rotation metadata are not carried over. Ctrl-C ends the fit early and still writes what there is.
     """
     check_paths([output, save, outliers], force=force)
+    if outliers is not None:
+        import_pillow()  # before the work, not after it
     given = open_input(source, data)
     check_restored(output, given.loaded)
     finished = fit_input(
