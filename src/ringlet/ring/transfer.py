@@ -152,9 +152,7 @@ class GramChain:
             return self._first_pairs(self._transfer_at(position), b)
         if reverse and position == len(self._cores) - 1:
             return self._first_pairs(self._transfer_at(position).T, a)
-        formed_cost = 2 * a * a * b * b * (slices + len(products))
-        unformed_cost = 2 * a * b * (a + b) * slices * len(products)
-        if self._transfer[position] is not None or formed_cost <= unformed_cost:
+        if self._transfer[position] is not None or not passes_unformed(a, slices, b, len(products)):
             transfer = self._transfer_at(position)
             matrix = transfer.T if reverse else transfer
             rows = products.reshape(len(products), -1) @ matrix
@@ -327,6 +325,11 @@ def _pass_pair(products: Array64, core: Core, other: Core) -> Array64:
         block = transfer_matrix(core[:, :, start : start + step], other)
         np.matmul(products, block, out=passed[:, start * b2 : start * b2 + block.shape[1]])
     return passed
+
+
+def passes_unformed(a: int, slices: int, b: int, products: int) -> bool:
+    """True if partial products pass through a core at less cost without its transfer matrix."""
+    return products * slices * (a + b) < a * b * (slices + products)
 
 
 def _sandwich(product: Array64, core: Core) -> Array64:
