@@ -21,12 +21,12 @@ def draw_parts(results: Sequence[CaseResult], path: Path) -> None:
     labels = [f"{result.name}\n{result.sweep:.2g} s" for result in results]
     left = [0.0] * len(results)
     for part, colour in zip(PARTS, _COLOURS, strict=True):
-        shares = [100 * result.parts[part] / result.sweep for result in results]
+        shares = [100 * result.parts[part] / sum(result.parts.values()) for result in results]
         axes.barh(labels, shares, left=left, color=colour, label=part, height=0.6)
         left = [start + share for start, share in zip(left, shares, strict=True)]
     axes.invert_yaxis()
     axes.set_xlabel("share of a sweep (%)")
-    axes.set_xlim(0, max(100.0, *left))
+    axes.set_xlim(0, 100)
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside upper center", ncols=len(PARTS), frameon=False, columnspacing=1.0, handlelength=1.0)
     figure.savefig(path, format="png")
