@@ -56,15 +56,6 @@ def test_rows_are_columns_of_the_unfolding(mode, slices):
     assert np.array_equal(~np.isnan(expected), np.ones_like(expected, bool) if observed is None else observed)
 
 
-def test_completeness_is_known():
-    x = np.ones((3, 4))
-    assert as_source(x).complete
-    assert as_source(np.ma.array(x)).complete
-    assert not as_source(x, np.ones((3, 4), bool)).complete
-    assert not as_source(np.where(np.eye(3, 4), np.nan, x)).complete
-    assert not as_source(np.ma.array(x, mask=np.eye(3, 4, dtype=bool))).complete
-
-
 def test_survey_finds_counts_range_and_empty_slices(monkeypatch):
     monkeypatch.setattr("ringlet.sources.base._SLAB_ENTRIES", 10)  # several slabs
     rng = np.random.default_rng(0)

@@ -33,11 +33,6 @@ class RowSource:
         """Type of the stored entries."""
         return self.source.dtype
 
-    @property
-    def complete(self) -> bool:
-        """True if no entry can be missing."""
-        return self.source.complete
-
     def read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values of a block, and which of them are observed (None: all)."""
         slices, columns = block

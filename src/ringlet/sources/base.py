@@ -33,11 +33,6 @@ class Source(Protocol):
         """Size of a stored chunk along every mode, or None where any entry costs the same."""
         ...
 
-    @property
-    def complete(self) -> bool:
-        """True if no entry can be missing."""
-        ...
-
     def read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values of a block, and which of them are observed (None: all). Values are never to be written to."""
         ...

@@ -50,11 +50,6 @@ class ArraySource:
         """Type of the stored entries."""
         return self.array.dtype
 
-    @property
-    def complete(self) -> bool:
-        """True if no entry is missing."""
-        return self.mask is None and self.masked is None and not self._has_nan
-
     def read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values of a block, and which of them are observed (None: all)."""
         values = _outer(self.array, block)
