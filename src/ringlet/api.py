@@ -2,25 +2,24 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ringlet.amounts import parse_bytes
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
-from ringlet.execution import Threads
 from ringlet.ring import TensorRing
-from ringlet.ring.ranks import normalise_rank
+from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
-from ringlet.solvers.driver import Callback, drive
-from ringlet.solvers.fit_plan import FitPlan, plan_fit
+from ringlet.solvers.driver import Callback, Snapshot, SweepRecord, drive
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.result import Estimate, Fit
-from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
-from ringlet.solvers.robust_run import working_dtype
-from ringlet.sources import as_source, survey
+from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
+from ringlet.solvers.solver import Plan, Solver
+from ringlet.solvers.status import Status
+from ringlet.sources import Source, as_source, survey
 
 __all__ = ["complete", "decompose", "default_solver", "plan"]
 
@@ -29,9 +28,9 @@ _SMALL = 1 << 22  # up to so many entries AWRTRD, which looks at all of them, co
 
 def decompose(
     data: ArrayLike,
-    rank: int | Sequence[int],
+    rank: int | Sequence[int] | None,
     *,
-    solver: RobustRing | None = None,
+    solver: Solver | None = None,
     mask: ArrayLike | None = None,
     seed: int = 0,
     init: TensorRing | Sequence[NDArray[Any]] | None = None,
@@ -46,7 +45,7 @@ def decompose(
         NaN and ``numpy.ma`` masks mean missing. Read in place, never changed.
     rank : int or sequence of int
         ``rank[k]`` is the bond before mode k; an int means the same everywhere.
-    solver : AWRTRD or SAWRTRD, optional
+    solver : solver, optional
         By default AWRTRD for small tensors and SAWRTRD for large ones.
     mask : bool array-like, optional
         True = observed; combines with NaN and ``numpy.ma``.
@@ -76,41 +75,23 @@ def decompose(
     >>> bool(fit.weights((5, 6, 2)) < 0.01)
     True
     """
-    source = as_source(data, mask)
-    solver = _checked_solver(solver, source.shape)
-    if callback is not None and not callable(callback):
-        raise ArgumentTypeError(f"callback={callback!r} cannot be called; give a function of one argument, the state")
-    bonds = normalise_rank(rank, len(source.shape))
-    check_number("seed", seed, at_least=0, whole=True)
-    found = survey(source)
-    for mode, empty in enumerate(found.empty):
-        if empty:
-            warnings.warn(
-                f"{len(empty)} slice(s) of mode {mode} hold no observed entry (the first at index {empty[0]}); "
-                "they are filled from their neighbours",
-                DataWarning,
-                stacklevel=2,
-            )
-    problem = Problem(source, found, bonds, int(seed), init)
-    with solver.start(problem) as run:
-        status, history = drive(
-            run,
-            sweeps=solver.sweeps,
-            tol=solver.tol,
-            patience=solver.patience,
-            callback=callback,
-            progress=progress,
-        )
-        return Fit(run.snapshot().ring(), status, history, run.sigma, source, solver.loss)
+    solver = _checked_solver(solver)
+    if solver is not None and not solver.fits_ring:
+        name = type(solver).__name__
+        raise ArgumentError(f"solver={name}() gives no ring; use ringlet.complete(data, solver={name}(), ...)")
+    result = _run(data, rank, solver, mask, seed, init, callback, progress)
+    ring = result.snapshot.ring()
+    assert ring is not None  # noqa: S101 - the solver fits one
+    return Fit(ring, result.status, result.history, result.source, result.kernel)
 
 
 def plan(
     shape: Sequence[int],
-    rank: int | Sequence[int],
+    rank: int | Sequence[int] | None = None,
     *,
-    solver: RobustRing | None = None,
+    solver: Solver | None = None,
     dtype: DTypeLike = np.uint8,
-) -> FitPlan:
+) -> Plan:
     """Tell what a fit would do and need, without data and without doing it.
 
     Parameters
@@ -118,14 +99,14 @@ def plan(
     shape : sequence of int
         Of the data.
     rank : int or sequence of int
-    solver : AWRTRD or SAWRTRD, optional
+    solver : solver, optional
         As in `decompose`.
     dtype : dtype
         Of the data.
 
     Returns
     -------
-    FitPlan
+    Plan
         Print it for a table.
 
     Examples
@@ -142,24 +123,14 @@ def plan(
         raise ArgumentError(f"shape={sizes} has {len(sizes)} mode(s); a tensor ring needs at least 2")
     for length in sizes:
         check_number("shape", length, at_least=1, whole=True)
-    chosen = _checked_solver(solver, sizes)
-    samples, sampling = chosen.columns()
-    return plan_fit(
-        sizes,
-        normalise_rank(rank, len(sizes)),
-        samples=samples,
-        by_rows=sampling != "subtensor",
-        data_itemsize=np.dtype(dtype).itemsize,
-        itemsize=working_dtype(np.dtype(dtype), chosen.dtype).itemsize,
-        threads=Threads(chosen.threads).count,
-        memory=None if chosen.memory is None else parse_bytes(chosen.memory),
-    )
+    chosen = _checked_solver(solver) or default_solver(sizes)
+    return chosen.plan(sizes, chosen.bonds(rank, len(sizes)), np.dtype(dtype))
 
 
 def complete(
     data: ArrayLike,
     *,
-    solver: RobustRing,
+    solver: Solver,
     rank: int | Sequence[int] | None = None,
     mask: ArrayLike | None = None,
     seed: int = 0,
@@ -191,22 +162,69 @@ def complete(
     >>> est.tensor.shape
     (6, 5)
     """
-    if rank is None:
-        raise ArgumentError(
-            f"rank=None is not allowed with {type(solver).__name__}, which fits a ring; give e.g. rank=5"
-        )
-    fit = decompose(data, rank, solver=solver, mask=mask, seed=seed, init=init, callback=callback, progress=progress)
-    return Estimate(fit.ring, fit.status, fit.history)
+    result = _run(data, rank, _checked_solver(solver), mask, seed, init, callback, progress)
+    if solver.fits_ring:
+        return Estimate(result.snapshot.ring(), result.status, result.history)
+    return Estimate(None, result.status, result.history, result.snapshot.tensor())
 
 
-def default_solver(shape: Sequence[int]) -> RobustRing:
+def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
     """The solver that `decompose` takes when none is given: all entries of small tensors, a sketch of large ones."""
     return AWRTRD() if prod(shape) <= _SMALL else SAWRTRD()
 
 
-def _checked_solver(solver: RobustRing | None, shape: Sequence[int]) -> RobustRing:
+@dataclass(frozen=True)
+class _Result:
+    """What is left when the driver is done."""
+
+    snapshot: Snapshot
+    kernel: Kernel
+    status: Status
+    history: tuple[SweepRecord, ...]
+    source: Source
+
+
+def _run(
+    data: ArrayLike,
+    rank: int | Sequence[int] | None,
+    solver: Solver | None,
+    mask: ArrayLike | None,
+    seed: int,
+    init: TensorRing | Sequence[NDArray[Any]] | None,
+    callback: Callback | None,
+    progress: bool,
+) -> _Result:
+    """Check everything, then fit."""
+    source = as_source(data, mask)
     if solver is None:
-        return default_solver(shape)
-    if not isinstance(solver, RobustRing):
+        solver = default_solver(source.shape)
+    if callback is not None and not callable(callback):
+        raise ArgumentTypeError(f"callback={callback!r} cannot be called; give a function of one argument, the state")
+    bonds = solver.bonds(rank, len(source.shape))
+    check_number("seed", seed, at_least=0, whole=True)
+    if init is not None and not solver.takes_init:
+        raise ArgumentError(f"init is not allowed with {type(solver).__name__}, which starts by itself; leave it out")
+    found = survey(source)
+    if found.observed < prod(source.shape) and not solver.handles_missing:
+        raise ArgumentError(
+            f"solver={type(solver).__name__}() needs complete data, but {prod(source.shape) - found.observed} entries "
+            "are missing (by mask, NaN or numpy.ma); use ringlet.SAWRTRD() or another method with handles_missing"
+        )
+    for mode, empty in enumerate(found.empty):
+        if empty:
+            warnings.warn(
+                f"{len(empty)} slice(s) of mode {mode} hold no observed entry (the first at index {empty[0]}); "
+                "they are filled from their neighbours",
+                DataWarning,
+                stacklevel=3,
+            )
+    problem = Problem(source, found, bonds, int(seed), init)
+    with solver.start(problem) as run:
+        status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress)
+        return _Result(run.snapshot(), run.kernel, status, history, source)
+
+
+def _checked_solver(solver: Solver | None) -> Solver | None:
+    if solver is not None and not isinstance(solver, Solver):
         raise ArgumentTypeError(f"solver={solver!r} is not a solver; give e.g. ringlet.SAWRTRD(samples=30_000)")
     return solver

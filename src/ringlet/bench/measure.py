@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ringlet.api import plan
 from ringlet.bench.cases import CASES, Case
 from ringlet.bench.limit import limit_seconds
 from ringlet.bench.naive import naive_sweep
@@ -76,7 +75,7 @@ def measure_case(case: Case, *, sweeps: int = 5, others: bool = True) -> CaseRes
     peak = _peak_in_fresh_process(case)
     x, mask = case.data()
     seconds, modes, parts = _our_sweeps(case, x, mask, sweeps)
-    mode_limits = limit_seconds(plan(case.shape, case.rank, solver=SAWRTRD(samples=case.samples)))
+    mode_limits = limit_seconds(SAWRTRD(samples=case.samples).plan(case.shape, case.rank, x.dtype))
     return CaseResult(
         name=case.name,
         sweep=seconds,

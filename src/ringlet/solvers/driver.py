@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring import TensorRing
+from ringlet.robust import Kernel
 from ringlet.solvers.progress import show_progress
 from ringlet.solvers.status import Status
 
-__all__ = ["Callback", "Run", "Snapshot", "State", "SweepRecord", "SweepReport", "drive", "relative_change"]
+__all__ = ["Callback", "Run", "Snapshot", "State", "StopRule", "SweepRecord", "SweepReport", "drive", "relative_change"]
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class SweepRecord:
         Mean loss of the observed entries looked at, in the data's units squared. An estimate: it is taken on a random
         part of the data, before each core's update.
     sigma : float
-        Kernel width at the end of the sweep, in the data's units.
+        Kernel width at the end of the sweep, in the data's units; infinite for methods without a kernel.
     mean_weight : float
-        Mean robust weight of the same entries: the share of them that is trusted, roughly.
+        Mean robust weight of the same entries: the share of them that is trusted, roughly; 1 without weights.
     """
 
     sweep: int
@@ -54,14 +56,17 @@ class SweepReport:
         Nothing moved: further sweeps are of no use.
     settling : bool
         The objective itself is still changing: a small change does not mean convergence yet.
+    done : bool
+        The method needs no further sweep.
     """
 
     change: float
     loss: float
-    sigma: float
-    mean_weight: float
+    sigma: float = inf
+    mean_weight: float = 1.0
     stalled: bool = False
     settling: bool = False
+    done: bool = False
 
 
 class Snapshot(Protocol):
@@ -78,6 +83,11 @@ class Snapshot(Protocol):
 
 class Run(Protocol):
     """A fit that is under way."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """By which the present model judges entries, in the data's units."""
+        ...
 
     def sweep(self, number: int) -> SweepReport:
         """Do one sweep, numbered from 1. If it raises, the model is that of the last finished update."""
@@ -110,12 +120,19 @@ class State:
 Callback = Callable[[State], object]
 
 
+@dataclass(frozen=True)
+class StopRule:
+    """At most `sweeps`; fewer when the relative change stays below `tol` (0: never) for `patience` sweeps."""
+
+    sweeps: int
+    tol: float
+    patience: int = 1
+
+
 def drive(
     run: Run,
+    rule: StopRule,
     *,
-    sweeps: int,
-    tol: float,
-    patience: int = 1,
     callback: Callback | None = None,
     progress: bool = False,
 ) -> tuple[Status, tuple[SweepRecord, ...]]:
@@ -124,11 +141,7 @@ def drive(
     Parameters
     ----------
     run : Run
-    sweeps : int
-        At most so many.
-    tol : float
-        Stop when the relative change stays below it for `patience` sweeps; 0 never does.
-    patience : int
+    rule : StopRule
     callback : callable, optional
         Called with a `State` after every sweep; returning True stops.
     progress : bool
@@ -136,9 +149,9 @@ def drive(
     """
     history: list[SweepRecord] = []
     quiet = 0
-    with show_progress(sweeps, progress) as shown:
+    with show_progress(rule.sweeps, progress) as shown:
         try:
-            for number in range(1, sweeps + 1):
+            for number in range(1, rule.sweeps + 1):
                 start = perf_counter()
                 report = run.sweep(number)
                 record = SweepRecord(
@@ -151,14 +164,16 @@ def drive(
                 )
                 history.append(record)
                 shown(record.sweep, record.change)
-                quiet = quiet + 1 if report.change < tol and not report.settling else 0
+                quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
                 if callback is not None:
                     answer = callback(State(number, record, run.snapshot()))
                     if isinstance(answer, bool | np.bool_) and answer:
                         return Status.STOPPED, tuple(history)
+                if report.done:
+                    return Status.DONE, tuple(history)
                 if report.stalled:
                     return Status.STALLED, tuple(history)
-                if quiet >= patience:
+                if quiet >= rule.patience:
                     return Status.CONVERGED, tuple(history)
         except KeyboardInterrupt:
             return Status.INTERRUPTED, tuple(history)

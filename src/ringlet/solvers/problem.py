@@ -22,7 +22,7 @@ class Problem:
     survey : Survey
         What the first look at the source found.
     rank : tuple of int
-        One bond before every mode.
+        One bond before every mode; empty for methods without a ring.
     seed : int
     init : TensorRing or sequence of arrays, optional
         Where to start from.

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -11,14 +10,12 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, IndexingError
 from ringlet.ring import TensorRing
-from ringlet.robust import LOSSES
+from ringlet.robust import Kernel
 from ringlet.solvers.driver import SweepRecord
 from ringlet.solvers.status import Status
 from ringlet.sources import Source
 
 __all__ = ["Estimate", "Fit"]
-
-_LARGEST = 1e100  # kernel widths; any residual beyond is as wrong as can be
 
 Index: TypeAlias = int | slice | EllipsisType | list[int] | NDArray[np.integer[Any]]
 
@@ -35,16 +32,18 @@ class Fit:
         How the fit ended; its text is advice.
     history : tuple of SweepRecord
         One record a sweep.
-    sigma : float
-        The last kernel width, in the data's units.
     """
 
     ring: TensorRing
     status: Status
     history: tuple[SweepRecord, ...]
-    sigma: float
     _source: Source = field(repr=False)
-    _loss: str = field(repr=False)
+    _kernel: Kernel = field(repr=False)
+
+    @property
+    def sigma(self) -> float:
+        """The last kernel width, in the data's units; infinite for methods that trust every entry."""
+        return self._kernel.width
 
     def weights(self, index: Index | tuple[Index, ...] = ...) -> NDArray[np.floating[Any]]:
         """Robust weights of a block of entries, computed on demand.
@@ -70,12 +69,7 @@ class Fit:
         """
         block, squeezed = _as_block(index, self.ring.shape)
         values, observed = self._source.read(block)
-        with np.errstate(over="ignore"):  # absurd entries: cut off, so that their squares stay finite
-            residuals = (values.astype(np.float64) - self.ring[block]) / (self.sigma if self.sigma < inf else 1.0)
-        residuals = np.clip(residuals, -_LARGEST, _LARGEST)
-        weights: NDArray[np.floating[Any]] = np.ones_like(residuals)
-        if self.sigma < inf:
-            LOSSES[self._loss].weight(residuals, 1.0, weights)
+        weights = self._kernel.weights(values.astype(np.float64) - self.ring[block])
         if observed is not None:
             weights = np.where(observed, weights, np.nan)
         return np.asarray(weights.squeeze(axis=squeezed))

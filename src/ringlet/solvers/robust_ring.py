@@ -3,49 +3,42 @@
 He & Atia, "Scalable and Robust Tensor Ring Decomposition for Large-scale Data", UAI 2023.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from ringlet.amounts import parse_bytes
-from ringlet.errors import ArgumentTypeError
 from ringlet.execution import Threads
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.checks import check_number, check_one_of
+from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.robust_run import RobustRun
+from ringlet.solvers.solver import IterativeSolver, working_dtype
 
 __all__ = ["AWRTRD", "SAWRTRD", "RobustRing"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RobustRing(ABC):
+class RobustRing(IterativeSolver):
     """What AWRTRD and SAWRTRD have in common; use one of those."""
 
     handles_missing: ClassVar[bool] = True
     robust: ClassVar[bool] = True
     patience: ClassVar[int] = 2
 
-    sweeps: int = 30
-    tol: float = 1e-3
     loss: Literal["correntropy", "cauchy", "huber", "l2"] = "correntropy"
     sigma: Literal["iqr", "maxabs"] | float = "iqr"
     sigma_factor: float | None = None
     sigma_min: float = 0.15
     ridge: Literal["auto"] | float = "auto"
     scaling: Literal["global", "local", "none"] = "global"
-    dtype: DTypeLike | None = None
-    memory: int | str | None = None
-    threads: int | None = None
 
     def __post_init__(self) -> None:
-        check_number("sweeps", self.sweeps, at_least=1, whole=True)
-        check_number("tol", self.tol, at_least=0)
+        super().__post_init__()
         check_one_of("loss", self.loss, LOSSES)
         check_one_of("scaling", self.scaling, ("global", "local", "none"))
         if isinstance(self.sigma, str):
@@ -59,16 +52,24 @@ class RobustRing(ABC):
             check_one_of("ridge", self.ridge, ("auto",), " or a number, at least 0")
         else:
             check_number("ridge", self.ridge, at_least=0)
-        if self.dtype is not None:
-            object.__setattr__(self, "dtype", _working_precision(self.dtype))
-        if self.memory is not None:
-            parse_bytes(self.memory)
-        if self.threads is not None:
-            check_number("threads", self.threads, at_least=1, whole=True)
 
     @abstractmethod
     def columns(self) -> tuple[int | None, str]:
         """How many columns of the unfolding a core update uses (None: all), and how they are drawn."""
+
+    def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> FitPlan:
+        """Operations, bytes read and memory of a sweep."""
+        samples, sampling = self.columns()
+        return plan_fit(
+            shape,
+            rank,
+            samples=samples,
+            by_rows=sampling != "subtensor",
+            data_itemsize=dtype.itemsize,
+            itemsize=working_dtype(dtype, self.dtype).itemsize,
+            threads=Threads(self.threads).count,
+            memory=self.budget,
+        )
 
     @contextmanager
     def start(self, problem: Problem) -> Iterator[RobustRun]:
@@ -162,14 +163,3 @@ class SAWRTRD(RobustRing):
     def columns(self) -> tuple[int, str]:
         """`samples`, drawn by `sampling`."""
         return self.samples, self.sampling
-
-
-def _working_precision(dtype: DTypeLike) -> np.dtype[Any]:
-    """The dtype, as one object for all the ways to write it."""
-    try:
-        given: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
-        given = np.dtype(object)
-    if given not in (np.dtype("f4"), np.dtype("f8")):
-        raise ArgumentTypeError(f"dtype={dtype!r} is not supported; allowed are 'float32' and 'float64'")
-    return given

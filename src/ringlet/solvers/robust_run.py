@@ -1,22 +1,20 @@
 """A fit by AWRTRD or SAWRTRD under way: scaled steepest descent on one core after the other."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from ringlet.amounts import format_bytes, parse_bytes
-from ringlet.errors import ArgumentError, BudgetError
+from ringlet.errors import ArgumentError
 from ringlet.execution import Profile, Threads
 from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.ring.ranks import bond_limits
-from ringlet.robust import DEFAULT_FACTORS, LOSSES, kernel_width
+from ringlet.robust import DEFAULT_FACTORS, LOSSES, Kernel, kernel_width
 from ringlet.sampling import (
     Purpose,
     draw_rows,
@@ -28,11 +26,11 @@ from ringlet.sampling import (
 )
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import SweepReport, relative_change
-from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.operators import Workspace
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.rows import RowSource, row_core
+from ringlet.solvers.solver import check_fits_machine, working_dtype
 from ringlet.solvers.start import given_start, measure, random_start
 from ringlet.solvers.streamed_pass import LARGEST_ENTRY, StreamedPass, refold, unfold
 from ringlet.sources import ArraySource, Source
@@ -40,7 +38,7 @@ from ringlet.sources import ArraySource, Source
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = ["RobustRun", "working_dtype"]
+__all__ = ["RobustRun"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -124,17 +122,10 @@ class RobustRun:
         if sampling != "subtensor" and not isinstance(source, ArraySource):
             raise ArgumentError(f"sampling={sampling!r} needs data in memory; use sampling='subtensor'")
         self._dtype = working_dtype(source.dtype, solver.dtype)
-        self._plan = plan_fit(
-            source.shape,
-            problem.rank,
-            samples=samples,
-            by_rows=sampling != "subtensor",
-            data_itemsize=source.dtype.itemsize,
-            itemsize=self._dtype.itemsize,
-            threads=threads.count,
-            memory=None if solver.memory is None else parse_bytes(solver.memory),
+        self._plan = solver.plan(source.shape, problem.rank, source.dtype)
+        check_fits_machine(
+            self._plan, f"rank {problem.rank} on shape {source.shape}", "give a smaller rank or fewer samples"
         )
-        _check_fits_machine(self._plan)
         scale = measure(source, problem.survey, problem.seed)
         self._size = scale.size
         self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
@@ -151,6 +142,11 @@ class RobustRun:
         self._idle_sweeps = 0  # how many sweeps running have moved no core
         # The kernel width must not go below this in the present sweep.
         self._narrowest = scale.reach if problem.init is None else 0.0
+
+    @property
+    def kernel(self) -> Kernel:
+        """Loss and width, in the data's units."""
+        return Kernel(self.sigma, self._loss)
 
     def snapshot(self) -> "RingSnapshot":
         """The present model; cores are replaced, never written to, so it need not copy them."""
@@ -335,13 +331,6 @@ class RobustRun:
         return self._problem.survey.observed / prod(self._problem.source.shape)
 
 
-def working_dtype(data: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
-    """The dtype of the cores: as asked, else float64 for float64 data and float32 for all other."""
-    if asked is not None:
-        return np.dtype(asked)
-    return np.dtype("f8" if data.kind == "f" and data.itemsize == 8 else "f4")
-
-
 def _check_representable(size: float, dtype: np.dtype[Any]) -> None:
     """Refuse data so large or so small that the working precision cannot hold their size or its inverse."""
     limits = np.finfo(dtype)
@@ -349,16 +338,6 @@ def _check_representable(size: float, dtype: np.dtype[Any]) -> None:
         raise ArgumentError(
             f"the data vary by {size:.3g}, which {dtype} cannot work with; "
             + ("leave dtype out, or give dtype='float64'" if dtype.itemsize == 4 else "scale the data first")
-        )
-
-
-def _check_fits_machine(plan: FitPlan) -> None:
-    """Refuse a fit that needs more memory than the machine has, before it takes any."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else inf
-    if plan.memory > machine:
-        raise BudgetError(
-            f"rank {plan.rank} on shape {plan.shape} needs {format_bytes(plan.memory)} of memory, more than the "
-            f"{format_bytes(machine)} of this machine; give a smaller rank or fewer samples"
         )
 
 

@@ -9,6 +9,7 @@ class Status(Enum):
     """How a fit ended; ``str(status)`` is advice."""
 
     CONVERGED = "The ring stopped changing: the fit is done."
+    DONE = "The method takes a fixed number of passes, and has made them: the fit is done."
     SWEEPS_USED = (
         "All sweeps were used while the ring was still changing: the result is usable; give more sweeps, "
         "or a larger tol, if it should settle."

@@ -54,6 +54,7 @@ def command(
     assert shape is not None  # noqa: S101 - one of the two was given
     chosen = solver.build(shape)
     planned = plan(shape, rank, solver=chosen, dtype=dtype)
+    assert isinstance(planned, FitPlan)  # noqa: S101 - the command offers solvers that stream over the data
     if as_json:
         print_json(_content(planned, chosen, dtype))
     else:

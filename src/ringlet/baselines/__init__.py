@@ -1,0 +1,1 @@
+"""The ten methods that the paper compares with, one file each."""
