@@ -71,7 +71,8 @@ def test_sampling_everything_gives_the_bits_of_awrtrd():
 def many_pieces(monkeypatch):
     """Blocks and operators so small that even little data are cut into many pieces and tiles."""
     plan_module.plan_core.cache_clear()
-    monkeypatch.setattr(plan_module, "_BLOCK_ENTRIES", 1 << 10)
+    monkeypatch.setattr(plan_module, "_BLOCK_LEAST", 1 << 10)
+    monkeypatch.setattr(plan_module, "_BLOCK_MOST", 1 << 10)
     monkeypatch.setattr(plan_module, "_OPERATOR_BYTES", 1 << 10)
     yield
     plan_module.plan_core.cache_clear()

@@ -39,7 +39,7 @@ def make_pass(x, mask, cores, plan, keep, row_weights=None):
         plan,
         scale=2.0,
         row_weights=row_weights,
-        keep_weights=keep,
+        weights_room=np.empty(plan.entries, cores[0].dtype) if keep else None,
         workspace=Workspace(),
         profile=Profile(),
     )
@@ -87,7 +87,7 @@ def test_plans_cut_large_slices_into_tiles_and_small_ones_not():
     large = plan_module.plan_core((3, 2000, 2000), (3, 20, 20), 0)
     assert small.tile_mode is None
     assert large.tile_mode in (1, 2)
-    assert large.tile_columns <= plan_module._BLOCK_ENTRIES
+    assert large.tile_columns <= plan_module._BLOCK_MOST
 
 
 def test_narrow_bonds_make_the_split_cheaper_than_the_subchain():

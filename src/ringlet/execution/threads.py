@@ -6,7 +6,7 @@ values nor the bits of a result depend on how many threads worked on it.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from threading import Lock
@@ -56,7 +56,7 @@ class Threads(AbstractContextManager["Threads"]):
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Like `map`, over the threads; at most a few results wait at a time."""
-        if self._pool is None:
+        if self._pool is None or (isinstance(items, Sized) and len(items) < 2):
             yield from map(function, items)
             return
         waiting: deque[Future[Result]] = deque()

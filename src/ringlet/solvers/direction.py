@@ -51,6 +51,7 @@ class GramFactor:
         self, gram: KroneckerSum, ridge: float, dtype: np.dtype[Any], run: Run, room: Array64 | None = None
     ) -> None:
         lower = np.zeros((gram.size, gram.size)) if room is None else room
+        run = run if gram.size > _TILE else map  # threads cost more than they bring
         self._starts = range(0, gram.size, _TILE)
         gram.fill_lower(lower, run)
         shift = _RELATIVE_RIDGE * _norm_of_lower(lower, run) + ridge

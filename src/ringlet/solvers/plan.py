@@ -18,7 +18,9 @@ from ringlet.sampling import sample_sizes
 
 __all__ = ["CorePlan", "core_sizes", "plan_core"]
 
-_BLOCK_ENTRIES = 1 << 18  # entries of the data in flight per thread: residuals and weights stay in the cache
+# Entries of the data in flight per thread: residuals and weights stay in the cache, and the interpreter's own work
+# between two array operations is small against them. Few entries are cut finer, to share them among threads.
+_BLOCK_LEAST, _BLOCK_MOST, _BLOCKS = 1 << 18, 1 << 19, 8
 _OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices stream past
 _TILES = 8  # a mode that is tiled at all is cut into at least so many tiles, to share them among threads
 _GEMM_RATE = 8e10  # operations a second of one core; only ratios matter for the choice
@@ -169,19 +171,19 @@ def _options(sizes: tuple[int, ...], rank: Sequence[int], mode: int) -> Iterator
 def _tiled(plan: CorePlan) -> CorePlan:
     """Cut the largest mode into tiles where the parts or a single slice would not stay in the cache."""
     tiled = plan
-    if plan.columns > _BLOCK_ENTRIES or 4 * _operator_entries(plan, 1.0) > _OPERATOR_BYTES:
+    in_flight = min(max(plan.entries // _BLOCKS, _BLOCK_LEAST), _BLOCK_MOST)
+    if plan.columns > in_flight or 4 * _operator_entries(plan, 1.0) > _OPERATOR_BYTES:
         tile_mode = _largest(plan)
         length = plan.sizes[tile_mode]
         tile = max(1, length // _TILES)
         while tile > 1 and (
-            plan.columns // length * tile > _BLOCK_ENTRIES
-            or 4 * _operator_entries(plan, tile / length) > _OPERATOR_BYTES
+            plan.columns // length * tile > in_flight or 4 * _operator_entries(plan, tile / length) > _OPERATOR_BYTES
         ):
             tile = max(1, tile * 3 // 4)
         tiled = replace(plan, tile_mode=tile_mode, tile=ceil(length / ceil(length / tile)))
     between = plan.alpha * plan.bond * tiled.tile_first if plan.second else 0
-    block = _BLOCK_ENTRIES // max(tiled.tile_columns, between)
-    return replace(tiled, block=min(plan.slices, max(1, block)))
+    block = min(plan.slices, max(1, in_flight // max(tiled.tile_columns, between)))
+    return replace(tiled, block=ceil(plan.slices / ceil(plan.slices / block)))  # blocks of equal size, for the threads
 
 
 def _operator_entries(plan: CorePlan, fraction: float) -> int:

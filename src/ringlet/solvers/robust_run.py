@@ -137,6 +137,9 @@ class RobustRun:
         self._unknowns = _unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
         self._gram_room = np.zeros(0)
+        self._weights_room = np.empty(
+            max((core.plan.entries for core in self._plan.cores if core.keeps_weights), default=0), self._dtype
+        )
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
         self._idle_sweeps = 0  # how many sweeps running have moved no core
@@ -185,7 +188,7 @@ class RobustRun:
 
     def _step(self, sketch: Sketch, trust: Trust, mode: int) -> Core | None:
         """One scaled steepest descent step on core k with exact line search; None if there is nowhere to go."""
-        streamed = self._stream(sketch, keep_weights=self._plan.cores[mode].keeps_weights)
+        streamed = self._stream(sketch, self._weights_room if self._plan.cores[mode].keeps_weights else None)
         gradient = streamed.gradient(self._loss, trust.width, self._run)  # d = (W o P o (X - A S^T)) S
         direction, penalty = gradient, 0.0
         if self._solver.scaling != "none":
@@ -266,7 +269,7 @@ class RobustRun:
         chosen = [subset(length, size, rng) for length, size in zip(sketch.sizes, sizes, strict=True)]
         index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
-        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores), keep_weights=False).residuals()
+        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
         if not pilot.size:
             return None
         width = self._width(pilot)
@@ -290,7 +293,7 @@ class RobustRun:
         factor = solver.sigma_factor or DEFAULT_FACTORS[solver.sigma]
         return max(kernel_width(pilot, solver.sigma, factor, solver.sigma_min), self._narrowest)
 
-    def _stream(self, sketch: Sketch, *, keep_weights: bool) -> StreamedPass:
+    def _stream(self, sketch: Sketch, weights_room: Floats | None = None) -> StreamedPass:
         rank = tuple(core.shape[0] for core in sketch.cores)
         return StreamedPass(
             sketch.source,
@@ -299,7 +302,7 @@ class RobustRun:
             plan_core(sketch.sizes, rank, sketch.mode),
             scale=self._size,
             row_weights=sketch.row_weights,
-            keep_weights=keep_weights,
+            weights_room=weights_room,
             workspace=self._workspace,
             profile=self.profile,
         )

@@ -33,10 +33,12 @@ class RowSource:
         """Type of the stored entries."""
         return self.source.dtype
 
-    def read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Values of a block, and which of them are observed (None: all)."""
+    def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Values of a block, and which of them are observed (None: all), with the axes in the given order."""
         slices, columns = block
-        return self.source.read_rows(self.mode, slices, tuple(row[columns] for row in self.rows))
+        values, observed = self.source.read_rows(self.mode, slices, tuple(row[columns] for row in self.rows))
+        axes = order or (0, 1)
+        return values.transpose(axes), None if observed is None else observed.transpose(axes)
 
 
 def row_core(cores: Sequence[Core], mode: int, rows: tuple[NDArray[np.intp], ...]) -> Core:

@@ -61,8 +61,8 @@ class StreamedPass:
         The data are divided by it as they are read.
     row_weights : array of length J, optional
         Factor of every column (leverage sampling).
-    keep_weights : bool
-        Keep the robust weights from the gradient pass for the line search; otherwise they are computed again.
+    weights_room : array, one number an entry looked at, or None
+        Where to keep the robust weights from the gradient pass to the line search; without, they are computed again.
     workspace : Workspace
     profile : Profile
         Told where the time goes: gather, forward, weights, adjoint, search.
@@ -77,7 +77,7 @@ class StreamedPass:
         *,
         scale: float,
         row_weights: Floats | None,
-        keep_weights: bool,
+        weights_room: Floats | None,
         workspace: Workspace,
         profile: Profile,
     ) -> None:
@@ -91,7 +91,8 @@ class StreamedPass:
         self._workspace = workspace
         self._part = profile.part
         self._operator = build_operator(plan, cores, workspace) if plan.tile_mode is None else None
-        self._kept: dict[tuple[int, int], Floats | None] | None = {} if keep_weights else None
+        self._room = weights_room
+        self._kept: dict[tuple[int, int], Floats | None] = {}
 
     @property
     def rows(self) -> Floats:
@@ -107,10 +108,10 @@ class StreamedPass:
             rows = np.empty((piece.slices.stop - piece.slices.start, out.shape[1]), out.dtype)
             for block in self._blocks(piece):
                 residuals, weights = self._weighted(operator, block, piece.tile, loss, width)
-                with self._part("weights"):
-                    if self._kept is not None:
-                        self._kept[self._key(block, piece)] = None if weights is None else weights.copy()
-                    if weights is not None:
+                if self._room is not None:
+                    self._kept[self._key(block, piece.tile)] = weights
+                if weights is not None:
+                    with self._part("weights"):
                         residuals *= weights
                 here = slice(block.start - piece.slices.start, block.stop - piece.slices.start)
                 with self._part("adjoint"):
@@ -128,8 +129,8 @@ class StreamedPass:
             operator = self._operator_for(piece)
             total = 0.0
             for block in self._blocks(piece):
-                if self._kept is not None:
-                    weights = self._kept.pop(self._key(block, piece))
+                if self._room is not None:
+                    weights = self._kept.pop(self._key(block, piece.tile))
                 else:
                     _, weights = self._weighted(operator, block, piece.tile, loss, width)
                 with self._part("search"):
@@ -158,28 +159,30 @@ class StreamedPass:
     ) -> tuple[Floats, Floats | None]:
         """Residuals, and their weights W o P (None: all one). What is missing has weight zero."""
         residuals, observed = self._residuals(operator, block, tile)
+        if np.isinf(width) and observed is None and self._row_weights is None:
+            return residuals, None
         with self._part("weights"):
-            return residuals, self._weights(residuals, observed, tile, loss, width)
-
-    def _weights(
-        self, residuals: Floats, observed: NDArray[np.bool_] | None, tile: slice | None, loss: Loss, width: float
-    ) -> Floats | None:
-        weights = None
-        if not np.isinf(width):
-            out = self._workspace.array("weights", residuals.shape, residuals.dtype)
-            weights = loss.weight(residuals, width, out)
-        if observed is not None:
-            if weights is None:
-                weights = observed.astype(residuals.dtype)
+            weights = self._weights_array(block, tile, residuals)
+            if np.isinf(width):
+                weights.fill(1.0)
             else:
+                loss.weight(residuals, width, weights)
+            if observed is not None:
                 weights *= observed
-        if self._row_weights is not None:
-            columns = self._row_weights if tile is None else self._row_weights[tile]
-            if weights is None:
-                weights = np.broadcast_to(columns, residuals.shape)
-            else:
-                weights *= columns
-        return weights
+            if self._row_weights is not None:
+                weights *= self._row_weights if tile is None else self._row_weights[tile]
+        return residuals, weights
+
+    def _weights_array(self, block: slice, tile: slice | None, like: Floats) -> Floats:
+        """Room for the weights of a block: its own, if they are to be kept."""
+        if self._room is None:
+            return self._workspace.array("weights", like.shape, like.dtype)
+        plan = self._plan
+        before = (
+            0 if tile is None or plan.tile_mode is None else tile.start * plan.entries // plan.sizes[plan.tile_mode]
+        )
+        first = before + block.start * like.shape[1]
+        return self._room[first : first + like.size].reshape(like.shape)
 
     def _residuals(
         self, operator: Operator, block: slice, tile: slice | None
@@ -188,14 +191,12 @@ class StreamedPass:
         with self._part("forward"):
             model = operator.forward(self._rows[block], "model")
         with self._part("gather"):
-            values, observed = self._source.read(self._selection(block, tile))
-            order = entry_order(self._plan)
-            turned = values.transpose(order)
-            residuals = self._workspace.array("residuals", turned.shape, model.dtype)
-            self._read_scaled(turned, residuals)
+            values, observed = self._source.read(self._selection(block, tile), entry_order(self._plan))
+            residuals = self._workspace.array("residuals", values.shape, model.dtype)
+            self._read_scaled(values, residuals)
             residuals = residuals.reshape(model.shape)
             if observed is not None:
-                observed = observed.transpose(order).reshape(model.shape)
+                observed = observed.reshape(model.shape)
                 if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
                     np.copyto(residuals, 0.0, where=~observed)
         np.subtract(residuals, model, out=residuals)
@@ -243,8 +244,8 @@ class StreamedPass:
             yield slice(piece.slices.start + block.start, piece.slices.start + block.stop)
 
     @staticmethod
-    def _key(block: slice, piece: Piece) -> tuple[int, int]:
-        return block.start, 0 if piece.tile is None else piece.tile.start
+    def _key(block: slice, tile: slice | None) -> tuple[int, int]:
+        return block.start, 0 if tile is None else tile.start
 
 
 def _spans(total: int, step: int) -> list[slice]:

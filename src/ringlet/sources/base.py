@@ -33,8 +33,11 @@ class Source(Protocol):
         """Size of a stored chunk along every mode, or None where any entry costs the same."""
         ...
 
-    def read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Values of a block, and which of them are observed (None: all). Values are never to be written to."""
+    def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Values of a block, and which of them are observed (None: all). Values are never to be written to.
+
+        With `order` the axes of both come in that order, as if transposed.
+        """
         ...
 
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.sources.base import Block, slabs
+from ringlet.sources.gathering import gather
 
 __all__ = ["ArraySource", "as_source"]
 
@@ -50,17 +51,19 @@ class ArraySource:
         """Type of the stored entries."""
         return self.array.dtype
 
-    def read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """Values of a block, and which of them are observed (None: all)."""
-        values = _outer(self.array, block)
+    def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Values of a block, and which of them are observed (None: all), with the axes in the given order."""
+        axes = order or tuple(range(len(block)))
+        turned = tuple(block[axis] for axis in axes)
+        values = gather(self.array.transpose(axes), turned)
         observed = None
         if self._has_nan:
             observed = ~np.isnan(values)
         if self.mask is not None:
-            given = _outer(self.mask, block)
+            given = gather(self.mask.transpose(axes), turned)
             observed = given if observed is None else observed & given
         if self.masked is not None:
-            unmasked = ~_outer(self.masked, block)
+            unmasked = ~gather(self.masked.transpose(axes), turned)
             observed = unmasked if observed is None else observed & unmasked
         return values, observed
 
@@ -137,15 +140,3 @@ def _check_array(array: NDArray[Any]) -> None:
         raise ArgumentError(f"data has {array.ndim} mode(s), shape {array.shape}; a tensor ring needs at least 2")
     if array.size == 0:
         raise ArgumentError(f"data has shape {array.shape}, which holds no entries; every mode must be at least 1")
-
-
-def _outer(array: NDArray[Any], block: Block) -> NDArray[Any]:
-    """Outer indexing in one step, so that nothing larger than the block itself is made."""
-    lists = [axis for axis, chosen in enumerate(block) if not isinstance(chosen, slice)]
-    index: list[Any] = list(block)
-    for place, axis in enumerate(lists):
-        index[axis] = index[axis].reshape(-1, *(1,) * (len(lists) - place - 1))
-    part: NDArray[Any] = array[tuple(index)]
-    if lists and lists[-1] - lists[0] >= len(lists):  # NumPy puts index arrays that stand apart first
-        part = np.moveaxis(part, range(len(lists)), lists)
-    return part
