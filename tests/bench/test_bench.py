@@ -44,3 +44,12 @@ def test_the_naive_sweep_fits_the_data_too():
     for _ in range(5):
         naive_sweep(case, x, mask, cores)
     assert error() < 0.5 * before
+
+
+def test_gram_and_start_up_are_reported():
+    result = CliRunner().invoke(main, ["bench", "gram", "start-up", "--json"])
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert content["cases"] == []
+    assert len(content["gram"]["orders"]) == len(content["gram"]["sweep"]) == 10
+    assert content["start-up"]["import_ringlet"] > 0

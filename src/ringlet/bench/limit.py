@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.bench.timing import least_seconds
 from ringlet.execution import Threads
 from ringlet.ring.transfer import passes_unformed
 from ringlet.solvers.fit_plan import CoreCost, FitPlan
@@ -92,16 +93,16 @@ def _gram_seconds(plan: FitPlan, mode: int, repeats: int) -> float:
             np.matmul(product, core, out=middle)
             np.matmul(core.reshape(-1, b).T, middle.reshape(-1, b), out=out)
 
-        seconds += 2 * pairs * _best(sandwich, repeats)
+        seconds += 2 * pairs * least_seconds(sandwich, repeats)
     else:
         unfolded, transfer = _ones64(slices, a * b), _ones64(a * b, a * b)
         rows, through = _ones64(pairs, a * a), _ones64(pairs, b * b)
         square = _ones64(a * a, b * b)
-        seconds += _best(lambda: np.matmul(unfolded.T, unfolded, out=transfer), repeats)
-        seconds += 2 * _best(lambda: np.matmul(rows, square, out=through), repeats)
+        seconds += least_seconds(lambda: np.matmul(unfolded.T, unfolded, out=transfer), repeats)
+        seconds += 2 * least_seconds(lambda: np.matmul(rows, square, out=through), repeats)
     terms = min(plan.rank) ** 2
     left, right, gram = _ones64(terms, a * a), _ones64(terms, b * b), _ones64(a * a, b * b)
-    return seconds + _best(lambda: np.matmul(left.T, right, out=gram), repeats)
+    return seconds + least_seconds(lambda: np.matmul(left.T, right, out=gram), repeats)
 
 
 def _solve_seconds(plan: CorePlan, repeats: int) -> float:
@@ -121,22 +122,7 @@ def _solve_seconds(plan: CorePlan, repeats: int) -> float:
         strsm(1.0, lower, rows, lower=1, overwrite_b=1)
         strsm(1.0, lower, rows, lower=1, trans_a=1, overwrite_b=1)
 
-    return _best(factor, repeats) + _best(solve, repeats)
-
-
-def _best(work: Callable[[], object], repeats: int) -> float:
-    """Least time of several tries, small work done often enough to be timed."""
-    work()
-    start = perf_counter()
-    work()
-    often = max(1, ceil(1e-3 / max(perf_counter() - start, 1e-9)))
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        for _ in range(often):
-            work()
-        times.append((perf_counter() - start) / often)
-    return min(times)
+    return least_seconds(factor, repeats) + least_seconds(solve, repeats)
 
 
 def _ones(*shape: int) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 A ring cut at two bonds p < q falls into two arcs. With the modes grouped as left (before p), middle (p to q)
 and right (from q on), the dense tensor is a product of matrices,
 
-    ``X[left, middle, right] = sum_ab inner[middle, ab] outer[left, ab, right]``,
+    ``X[left, middle, right] = sum_ab inner[middle, ab] outer[left, right, ab]``,
 
 a and b running over the two cut bonds. Where to cut is a matter of cost.
 """
@@ -22,6 +22,7 @@ from ringlet.ring.chain import Core, merge, merge_cost
 __all__ = ["dense_block", "dense_points", "entries"]
 
 _BATCH_ENTRIES = 1 << 18  # entries of intermediate arrays: about the size of a cache
+_SLAB_ENTRIES = 1 << 20  # entries of the longer arc that are made at a time
 _NARROW = 16  # matrix products with fewer columns than this run far below full speed
 _COPY_COST = 30  # operations of a matrix product that take as long as copying one number
 
@@ -51,7 +52,7 @@ def dense_block(cores: Sequence[Core]) -> NDArray[Any]:
     if len(cores) == 1:
         return np.ascontiguousarray(np.trace(cores[0], axis1=0, axis2=2))
     cut = min((_Cut(cores, p, q) for p, q in combinations(range(len(cores)), 2)), key=_Cut.burden)
-    return cut.evaluate().reshape(shape)
+    return cut.evaluate()
 
 
 def dense_points(cores: Sequence[Core], points: dict[int, NDArray[np.intp]]) -> NDArray[Any]:
@@ -188,14 +189,42 @@ class _Cut:
         return max(0, arcs - allowed), operations + merge_cost(self.inner_cores) + merge_cost(self.outer_cores)
 
     def evaluate(self) -> NDArray[Any]:
+        """The dense tensor; a long outer arc is made in slabs of its largest mode, which stay in the cache."""
         left, middle, right, bonds = self.sizes
-        inner = merge(self.inner_cores).transpose(1, 0, 2).reshape(middle, bonds)  # [middle, (a, b)]
-        outer = merge(self.outer_cores)  # [b, (right, left), a]
+        inner = merge(self.inner_cores).transpose(1, 2, 0).reshape(middle, bonds)  # [middle, (b, a)]
+        outer_modes = [*range(self.q, len(self.cores)), *range(self.p)]
+        longest = max(range(len(outer_modes)), key=lambda place: self.cores[outer_modes[place]].shape[1])
+        before, core, after = self.outer_cores[:longest], self.outer_cores[longest], self.outer_cores[longest + 1 :]
+        arc = [*([merge(before)] if before else []), core, *([merge(after)] if after else [])]
+        slices = core.shape[1]
+        step = max(1, _SLAB_ENTRIES * slices // (bonds * left * right))
+        if step >= slices:
+            return self._product(inner, arc, left, right).reshape(self.shape)
+        mode, place = outer_modes[longest], 1 if before else 0
+        out = np.empty(self.shape, inner.dtype)
+        for start in range(0, slices, step):
+            slab = slice(start, min(start + step, slices))
+            arc[place] = core[:, slab]
+            part = (slab.stop - slab.start) / slices
+            lefts, rights = (round(left * part), right) if mode < self.p else (left, round(right * part))
+            target = out[(slice(None),) * mode + (slab,)]
+            target[...] = self._product(inner, arc, lefts, rights).reshape(target.shape)
+        return out
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the dense tensor."""
+        return tuple(core.shape[1] for core in self.cores)
+
+    def _product(self, inner: NDArray[Any], arc: Sequence[Core], left: int, right: int) -> NDArray[Any]:
+        """Close the inner arc with (a slab of) the outer one, given as a chain; shape (left, middle, right)."""
+        middle, bonds = inner.shape
+        outer = merge(arc)  # [b, (right, left), a]
         b, _, a = outer.shape
         outer = outer.reshape(b, right, left, a)
         if self._interleaved_cost() < left * _product_cost(middle, bonds, right):
-            return _interleaved(inner, outer.transpose(1, 2, 3, 0).reshape(right, left, bonds))
-        return _blocked(inner, outer.transpose(3, 0, 2, 1).reshape(bonds, left, right))
+            return _interleaved(inner, outer.transpose(1, 2, 0, 3).reshape(right, left, bonds))
+        return _blocked(inner, outer.transpose(2, 1, 0, 3).reshape(left, right, bonds))
 
     def _interleaved_cost(self) -> float:
         left, middle, right, bonds = self.sizes
@@ -204,16 +233,15 @@ class _Cut:
 
 def _blocked(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
     """Evaluate many left entries at a time: on a busy machine many small products would be slow."""
-    (_, left, right), middle = outer.shape, len(inner)
+    (left, right, bonds), middle = outer.shape, len(inner)
     out = np.empty((left, middle, right), inner.dtype)
     if left == 1:
-        np.matmul(inner, outer[:, 0], out=out[0])
+        np.matmul(inner, outer[0].T, out=out[0])
         return out
     step = max(1, 4 * _BATCH_ENTRIES // (middle * right))
     for start in range(0, left, step):
         rows = slice(start, start + step)
-        columns = outer[:, rows].reshape(len(outer), -1)
-        out[rows] = (inner @ columns).reshape(middle, -1, right).swapaxes(0, 1)
+        out[rows] = (inner @ outer[rows].reshape(-1, bonds).T).reshape(middle, -1, right).swapaxes(0, 1)
     return out
 
 

@@ -1,14 +1,19 @@
 """`ringlet bench`: how fast a sweep is, as ratios taken in one run."""
 
 import platform
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import click
 
 from ringlet.amounts import format_bytes
 from ringlet.bench.cases import CASES
+from ringlet.bench.evaluation import measure_evaluation
+from ringlet.bench.gram import measure_gram
 from ringlet.bench.measure import CaseResult, measure_case
 from ringlet.bench.picture import draw_parts
+from ringlet.bench.startup import measure_startup
 from ringlet.cli.options import force_option, json_option, suffixed
 from ringlet.cli.screen import print_json, print_table
 from ringlet.execution import Threads
@@ -16,9 +21,42 @@ from ringlet.store.atomic import atomic_output, check_outputs
 
 __all__ = ["command"]
 
+# Headers and rows for people, content for JSON.
+Measured: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]], Any]
+
+
+def _gram() -> Measured:
+    growth = measure_gram()
+    times = zip(growth.orders, growth.one, growth.sweep, strict=True)
+    rows = [(str(order), f"{1e3 * one:.2f}", f"{1e3 * sweep:.2f}") for order, one, sweep in times]
+    content = growth.as_dict()
+    rows.append(("slope", f"{content['one_slope']:.2f}", f"{content['sweep_slope']:.2f}"))
+    return ("order", "one Gram ms", "a sweep's ms"), rows, content
+
+
+def _evaluation() -> Measured:
+    found = measure_evaluation()
+    rows = [
+        (one.ring, f"{one.seconds:.3g}", f"{one.share_of_sgemm:.2f}", f"{one.entries_per_second:.2g}") for one in found
+    ]
+    return ("dense block", "seconds", "share of SGEMM", "single entries / s"), rows, [one.as_dict() for one in found]
+
+
+def _startup() -> Measured:
+    found = measure_startup()
+    rows = [
+        ("import numpy", f"{found.import_numpy:.2f}"),
+        ("import ringlet", f"{found.import_ringlet:.2f}"),
+        ("ringlet --help", f"{found.help:.2f}"),
+    ]
+    return ("start-up", "seconds"), rows, found.as_dict()
+
+
+_MEASURES: dict[str, Callable[[], Measured]] = {"gram": _gram, "evaluation": _evaluation, "start-up": _startup}
+
 
 @click.command(name="bench")
-@click.argument("names", metavar="[CASE]...", type=click.Choice(list(CASES)), nargs=-1)
+@click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, *_MEASURES]), nargs=-1)
 @click.option("--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Sweeps to take the median of.")
 @click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
 @click.option(
@@ -31,28 +69,36 @@ __all__ = ["command"]
 @force_option
 @json_option
 def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | None, force: bool, as_json: bool) -> None:
-    """Time sweeps of SAWRTRD on made-up data; without CASE, on all cases.
+    """Time sweeps of SAWRTRD on made-up data, and a few other things; without CASE, all of them.
 
-    The limit is the time of the bare matrix products and factorisations of the same plan. Benchmarks report; they
-    fail nothing. Nothing else should run on the machine meanwhile.
+    CASE is a sweep (video, video-30, photo, cube, order-6, toy), or gram, evaluation or start-up. The limit of a sweep
+    is the time of the bare matrix products and factorisations of the same plan. Benchmarks report; they fail nothing.
+    Nothing else should run on the machine meanwhile.
     """
     if picture is not None:
         check_outputs([picture], force=force)
-    results = []
-    for name in names or CASES:
+    results, measured = [], {}
+    for name in names or [*CASES, *_MEASURES]:
         click.echo(f"measuring {name} ...", err=True)
-        results.append(measure_case(CASES[name], sweeps=sweeps, others=not alone))
-    if picture is not None:
+        if name in CASES:
+            results.append(measure_case(CASES[name], sweeps=sweeps, others=not alone))
+        else:
+            measured[name] = _MEASURES[name]()
+    if picture is not None and results:
         with atomic_output(picture) as temporary:
             draw_parts(results, temporary)
     if as_json:
-        print_json({"machine": _machine(), "cases": [result.as_dict() for result in results]})
-    else:
-        click.echo(_machine())
+        content = {name: content for name, (_, _, content) in measured.items()}
+        print_json({"machine": _machine(), "cases": [result.as_dict() for result in results]} | content)
+        return
+    click.echo(_machine())
+    if results:
         print_table(
             ("case", "sweep s", "× limit", "worst mode", "naive ×", "TensorLy ×", "sampled ×", "peak", "data"),
             [_row(result) for result in results],
         )
+    for headers, rows, _ in measured.values():
+        print_table(headers, rows)
 
 
 def _row(result: CaseResult) -> tuple[str, ...]:
