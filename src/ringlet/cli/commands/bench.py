@@ -1,7 +1,7 @@
 """`ringlet bench`: how fast a sweep is, as ratios taken in one run."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,7 +22,7 @@ from ringlet.store.atomic import atomic_output, check_outputs
 __all__ = ["command"]
 
 # Headers and rows for people, content for JSON.
-Measured: TypeAlias = tuple[tuple[str, ...], list[tuple[str, ...]], Any]
+Measured: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]], Any]
 
 
 def _gram() -> Measured:
