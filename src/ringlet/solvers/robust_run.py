@@ -1,6 +1,6 @@
 """A fit by AWRTRD or SAWRTRD under way: scaled steepest descent on one core after the other."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -137,9 +137,10 @@ class RobustRun:
         self._unknowns = _unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
         self._gram_room = np.zeros(0)
-        self._weights_room = np.empty(
-            max((core.plan.entries for core in self._plan.cores if core.keeps_weights), default=0), self._dtype
+        self._residuals_room = self._room_for(
+            core.plan.entries for core in self._plan.cores if core.plan.keeps_residuals
         )
+        self._weights_room = self._room_for(core.plan.entries for core in self._plan.cores if core.keeps_weights)
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
         self._idle_sweeps = 0  # how many sweeps running have moved no core
@@ -161,11 +162,12 @@ class RobustRun:
         for mode in range(len(self._cores)):
             with self.profile.part(f"mode {mode}"):
                 sketch = self._draw(number, mode)
-                trust = self._judge(sketch, number, mode)
+                streamed = self._stream(sketch, mode)
+                trust = self._judge(sketch, streamed, number, mode)
                 if trust is None:  # nothing of the sample is observed
                     continue
                 trusts.append(trust)
-                core = self._step(sketch, trust, mode)
+                core = self._step(sketch, streamed, trust, mode)
                 if core is not None:
                     self._cores[mode] = core
                     self._grams.replace(mode, core)
@@ -186,9 +188,8 @@ class RobustRun:
             settling=settling,
         )
 
-    def _step(self, sketch: Sketch, trust: Trust, mode: int) -> Core | None:
+    def _step(self, sketch: Sketch, streamed: StreamedPass, trust: Trust, mode: int) -> Core | None:
         """One scaled steepest descent step on core k with exact line search; None if there is nowhere to go."""
-        streamed = self._stream(sketch, self._weights_room if self._plan.cores[mode].keeps_weights else None)
         gradient = streamed.gradient(self._loss, trust.width, self._run)  # d = (W o P o (X - A S^T)) S
         direction, penalty = gradient, 0.0
         if self._solver.scaling != "none":
@@ -261,15 +262,19 @@ class RobustRun:
         cores = [self._cores[mode], row_core(self._cores, mode, rows)]
         return Sketch(row_source, 0, index, cores, relative if self._sampling == "leverage-rows" else None)
 
-    def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
+    def _judge(self, sketch: Sketch, streamed: StreamedPass, sweep: int, mode: int) -> Trust | None:
         """Kernel width, loss and mean weight from a small random part of the sketch."""
         rng = stream(self._problem.seed, Purpose.PILOT, sweep, mode)
         entries = min(max(prod(sketch.sizes) // _PILOT_SHARE, _PILOT_LEAST), _PILOT_MOST)
         sizes = sample_sizes(sketch.sizes, entries)
         chosen = [subset(length, size, rng) for length, size in zip(sketch.sizes, sizes, strict=True)]
-        index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
-        cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
-        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
+        if streamed.plan.keeps_residuals:
+            streamed.load(self._run)
+            pilot = streamed.loaded_residuals(chosen)
+        else:
+            index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
+            cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
+            pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
         if not pilot.size:
             return None
         width = self._width(pilot)
@@ -293,16 +298,18 @@ class RobustRun:
         factor = solver.sigma_factor or DEFAULT_FACTORS[solver.sigma]
         return max(kernel_width(pilot, solver.sigma, factor, solver.sigma_min), self._narrowest)
 
-    def _stream(self, sketch: Sketch, weights_room: Floats | None = None) -> StreamedPass:
-        rank = tuple(core.shape[0] for core in sketch.cores)
+    def _stream(self, sketch: Sketch, mode: int | None = None) -> StreamedPass:
+        """A pass over a sketch: over the one that core `mode` is updated from, or over a pilot."""
+        plan = plan_core(sketch.sizes, tuple(core.shape[0] for core in sketch.cores), sketch.mode)
         return StreamedPass(
             sketch.source,
             sketch.index,
             sketch.cores,
-            plan_core(sketch.sizes, rank, sketch.mode),
+            plan,
             scale=self._size,
             row_weights=sketch.row_weights,
-            weights_room=weights_room,
+            residuals_room=self._residuals_room if mode is not None and plan.keeps_residuals else None,
+            weights_room=self._weights_room if mode is not None and self._plan.cores[mode].keeps_weights else None,
             workspace=self._workspace,
             profile=self.profile,
         )
@@ -311,6 +318,10 @@ class RobustRun:
         if self._solver.scaling == "local":
             return GramChain(sketch.cores, self._run).kronecker_without(sketch.mode)
         return self._grams.kronecker_without(mode)
+
+    def _room_for(self, sizes: Iterable[int]) -> Floats:
+        """Memory for the largest of these, the same for all cores and sweeps."""
+        return np.empty(max(sizes, default=0), self._dtype)
 
     def _room(self, size: int) -> NDArray[np.float64]:
         """Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it."""

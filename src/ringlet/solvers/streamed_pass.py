@@ -18,6 +18,7 @@ from ringlet.robust import Loss
 from ringlet.solvers.operators import Operator, Workspace, build_operator, entry_order
 from ringlet.solvers.plan import CorePlan
 from ringlet.sources import Block, Source
+from ringlet.sources.gathering import gather
 
 __all__ = ["LARGEST_ENTRY", "StreamedPass", "refold", "unfold"]
 
@@ -61,6 +62,8 @@ class StreamedPass:
         The data are divided by it as they are read.
     row_weights : array of length J, optional
         Factor of every column (leverage sampling).
+    residuals_room : array, one number an entry looked at, or None
+        Where `load` keeps all residuals.
     weights_room : array, one number an entry looked at, or None
         Where to keep the robust weights from the gradient pass to the line search; without, they are computed again.
     workspace : Workspace
@@ -77,6 +80,7 @@ class StreamedPass:
         *,
         scale: float,
         row_weights: Floats | None,
+        residuals_room: Floats | None,
         weights_room: Floats | None,
         workspace: Workspace,
         profile: Profile,
@@ -91,8 +95,15 @@ class StreamedPass:
         self._workspace = workspace
         self._part = profile.part
         self._operator = build_operator(plan, cores, workspace) if plan.tile_mode is None else None
-        self._room = weights_room
+        self._residuals_room = residuals_room
+        self._loaded: dict[int, tuple[Floats, NDArray[np.bool_] | None]] = {}
+        self._weights_room = weights_room
         self._kept: dict[tuple[int, int], Floats | None] = {}
+
+    @property
+    def plan(self) -> CorePlan:
+        """How the products are made."""
+        return self._plan
 
     @property
     def rows(self) -> Floats:
@@ -108,7 +119,7 @@ class StreamedPass:
             rows = np.empty((piece.slices.stop - piece.slices.start, out.shape[1]), out.dtype)
             for block in self._blocks(piece):
                 residuals, weights = self._weighted(operator, block, piece.tile, loss, width)
-                if self._room is not None:
+                if self._weights_room is not None:
                     self._kept[self._key(block, piece.tile)] = weights
                 if weights is not None:
                     with self._part("weights"):
@@ -129,7 +140,7 @@ class StreamedPass:
             operator = self._operator_for(piece)
             total = 0.0
             for block in self._blocks(piece):
-                if self._room is not None:
+                if self._weights_room is not None:
                     weights = self._kept.pop(self._key(block, piece.tile))
                 else:
                     _, weights = self._weighted(operator, block, piece.tile, loss, width)
@@ -154,6 +165,24 @@ class StreamedPass:
                 found.append(residuals.ravel().copy() if observed is None else residuals[observed])
         return np.concatenate(found)
 
+    def load(self, run: Run) -> None:
+        """Compute all residuals now and keep them for `gradient`, which uses them up. Only for plans without tiles."""
+        blocks = _spans(self._plan.slices, self._plan.block)
+
+        def load_block(block: slice) -> tuple[Floats, NDArray[np.bool_] | None]:
+            return self._computed_residuals(self._operator_for(Piece(block, None)), block, None)
+
+        self._loaded = dict(zip((block.start for block in blocks), run(load_block, blocks), strict=True))
+
+    def loaded_residuals(self, chosen: Sequence[NDArray[np.intp]]) -> Floats:
+        """Residuals of the observed entries in a part of what was loaded, as one vector."""
+        assert self._residuals_room is not None  # noqa: S101 - load was called
+        order = entry_order(self._plan)
+        shape, part = [self._plan.sizes[mode] for mode in order], tuple(chosen[mode] for mode in order)
+        residuals = gather(self._residuals_room[: self._plan.entries].reshape(shape), part)
+        observed = [seen for _, seen in self._loaded.values() if seen is not None]
+        return residuals[gather(np.concatenate(observed).reshape(shape), part)] if observed else residuals.ravel()
+
     def _weighted(
         self, operator: Operator, block: slice, tile: slice | None, loss: Loss, width: float
     ) -> tuple[Floats, Floats | None]:
@@ -175,32 +204,42 @@ class StreamedPass:
 
     def _weights_array(self, block: slice, tile: slice | None, like: Floats) -> Floats:
         """Room for the weights of a block: its own, if they are to be kept."""
-        if self._room is None:
+        if self._weights_room is None:
             return self._workspace.array("weights", like.shape, like.dtype)
         plan = self._plan
         before = (
             0 if tile is None or plan.tile_mode is None else tile.start * plan.entries // plan.sizes[plan.tile_mode]
         )
         first = before + block.start * like.shape[1]
-        return self._room[first : first + like.size].reshape(like.shape)
+        return self._weights_room[first : first + like.size].reshape(like.shape)
 
     def _residuals(
         self, operator: Operator, block: slice, tile: slice | None
     ) -> tuple[Floats, NDArray[np.bool_] | None]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
+        return self._loaded.pop(block.start, None) or self._computed_residuals(operator, block, tile)
+
+    def _computed_residuals(
+        self, operator: Operator, block: slice, tile: slice | None
+    ) -> tuple[Floats, NDArray[np.bool_] | None]:
         with self._part("forward"):
             model = operator.forward(self._rows[block], "model")
         with self._part("gather"):
             values, observed = self._source.read(self._selection(block, tile), entry_order(self._plan))
-            residuals = self._workspace.array("residuals", values.shape, model.dtype)
-            self._read_scaled(values, residuals)
-            residuals = residuals.reshape(model.shape)
+            residuals = self._residuals_array(block, model)
+            self._read_scaled(values, residuals.reshape(values.shape))
             if observed is not None:
                 observed = observed.reshape(model.shape)
                 if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
                     np.copyto(residuals, 0.0, where=~observed)
         np.subtract(residuals, model, out=residuals)
         return residuals, observed
+
+    def _residuals_array(self, block: slice, like: Floats) -> Floats:
+        if self._residuals_room is None:
+            return self._workspace.array("residuals", like.shape, like.dtype)
+        first = block.start * like.shape[1]
+        return self._residuals_room[first : first + like.size].reshape(like.shape)
 
     def _read_scaled(self, values: NDArray[Any], out: Floats) -> None:
         """The data in units of their size. Absurdly large entries are cut off, so that no square of them overflows."""
