@@ -118,8 +118,8 @@ class SequentialSVD(Solver):
             if feasible:
                 return feasible[0]
             raise ArgumentError(
-                f"rank={tuple(rank)} on shape {tuple(shape)} is not allowed with {type(self).__name__}: no mode k has "
-                "rank[k] * rank[k+1] singular values to start from; give smaller ranks, or use ringlet.baselines.TRALS()"
+                f"rank={tuple(rank)} on shape {tuple(shape)} is not allowed with {type(self).__name__}: no mode k "
+                "has rank[k] * rank[k+1] singular values; give smaller ranks, or use ringlet.baselines.TRALS()"
             )
         if self.start_mode >= order:
             raise ArgumentError(f"start_mode={self.start_mode} is not allowed; the data have {order} modes, from 0 on")
@@ -154,9 +154,7 @@ class SequentialSVD(Solver):
 class SequentialRun:
     """The one pass: peel off mode after mode, each with a basis of its own."""
 
-    def __init__(
-        self, solver: SequentialSVD, problem: Problem, size: float, dtype: np.dtype[Any], run: Run
-    ) -> None:
+    def __init__(self, solver: SequentialSVD, problem: Problem, size: float, dtype: np.dtype[Any], run: Run) -> None:
         self._solver = solver
         self._problem = problem
         self._size = size

@@ -62,7 +62,7 @@ class Unfolding:
     def triangle(self, run: Run) -> Floats:
         """R of ``C^T = Q R``, by factors of blocks: it has the singular values and the left vectors of C."""
         factors = list(run(lambda block: np.linalg.qr(self.read(block).T, mode="r"), self.blocks))
-        return factors[0] if len(factors) == 1 else np.linalg.qr(np.concatenate(factors), mode="r")
+        return np.asarray(factors[0] if len(factors) == 1 else np.linalg.qr(np.concatenate(factors), mode="r"))
 
     def squared_norm(self, run: Run) -> float:
         """``|| C ||_F^2``."""
@@ -92,7 +92,8 @@ class Unfolding:
             number, block = numbered
             rng = stream(seed, Purpose.SKETCH, number, step)
             entries = self.read(block)
-            return entries @ rng.standard_normal((entries.shape[1], width), dtype=np.float64).astype(self.dtype)
+            gaussian = rng.standard_normal((entries.shape[1], width)).astype(self.dtype)
+            return np.asarray(entries @ gaussian)
 
         return self._sum(run(sketch_block, enumerate(self.blocks)), width)
 
@@ -123,7 +124,8 @@ def unfold_source(source: Source, mode: int, size: float, dtype: np.dtype[Any]) 
         block: Block = tuple(chosen[other] for other in range(order))
         values, _ = source.read(block)
         turned = values.transpose(cyclic)
-        return np.multiply(turned, factor, dtype=dtype, casting="unsafe", order="C").reshape(len(turned), -1)
+        scaled: Floats = np.multiply(turned, factor, dtype=dtype, casting="unsafe", order="C")
+        return scaled.reshape(len(turned), -1)
 
     return Unfolding(source.shape[mode], tuple(source.shape[other] for other in cyclic[1:]), dtype, read)
 
