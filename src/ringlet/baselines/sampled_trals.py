@@ -187,24 +187,24 @@ class SampledRun(AlternatingRun):
         """Sampled least squares for core k; before it, the squared norms of residual and data, from the sample."""
         rows, weights = self._draw(number, mode)
         a, _, b = self._cores[mode].shape
-        roots = np.sqrt(weights)[:, None]
+        roots = np.sqrt(weights).astype(self._cores[mode].dtype)
         chain = row_core(self._cores, mode, rows)  # Z_{k+1}(i_{k+1}) .. Z_{k-1}(i_{k-1}) at each sampled row
-        design = (chain.transpose(1, 2, 0).reshape(len(roots), a * b) * roots).astype(chain.dtype)  # sqrt(W) S
+        design = (chain.transpose(1, 2, 0) * roots[:, None, None]).reshape(len(roots), a * b)  # sqrt(W) S
         gram = self._gram(design)  # S^T W S
         right, norm = self._right_hand_side(mode, rows, roots, design)  # X_k W S, || X_k sqrt(W) ||^2
-        core = unfold(self._cores[mode]).astype(np.float64)  # A
-        gradient, level = right - core @ gram, float(gram.trace())  # d = X_k W S - A G
-        squared = norm - float(np.vdot(core, right + gradient))  # || (X_k - A S^T) sqrt(W) ||^2
+        core, level = unfold(self._cores[mode]), float(gram.trace())  # A
+        gradient = right - core @ gram  # d = X_k W S - A G
+        squared = norm - _inner(core, right + gradient)  # || (X_k - A S^T) sqrt(W) ||^2
         if not (isfinite(level) and level > 0.0):
             return squared, norm
         penalty = self._solver.ridge * level / len(gram)
-        gradient -= penalty * core
+        gradient -= gradient.dtype.type(penalty) * core
         ridge = penalty + float(np.finfo(design.dtype).eps) * level
-        factor = GramFactor(KroneckerSum(np.ones((1, 1, 1)), gram[None]), ridge, design.dtype, self._run)
-        step = factor.solve(gradient.astype(design.dtype), self._run)  # h = d (G + lambda I)^-1
-        gain = float(np.vdot(gradient, step))
+        whole = KroneckerSum(np.ones((1, 1, 1)), gram[None].astype(np.float64))
+        step = GramFactor(whole, ridge, design.dtype, self._run).solve(gradient, self._run)  # h = d (G + lambda I)^-1
+        gain = _inner(gradient, step)
         length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
-        self._put_rows(mode, (core + length * step).astype(design.dtype))  # A + eta h
+        self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h
         if self._grams is not None:
             self._grams.replace(mode, self._cores[mode])
         if self._leverage:
@@ -223,23 +223,23 @@ class SampledRun(AlternatingRun):
         shape = self._source.shape
         return merge_rows(rows, weights, [*shape[:mode], *shape[mode + 1 :]])
 
-    def _gram(self, design: Floats) -> Array64:
-        def gram_of(start: int) -> Array64:
-            part = design[start : start + _BLOCK_ROWS].astype(np.float64)
+    def _gram(self, design: Floats) -> Floats:
+        def gram_of(start: int) -> Floats:
+            part = design[start : start + _BLOCK_ROWS]
             return np.asarray(part.T @ part)
 
-        total = np.zeros((design.shape[1], design.shape[1]))
+        total = np.zeros((design.shape[1], design.shape[1]), design.dtype)
         for part in self._run(gram_of, range(0, len(design), _BLOCK_ROWS)):
             total += part
         return total
 
     def _right_hand_side(
-        self, mode: int, rows: tuple[NDArray[np.intp], ...], roots: Array64, design: Floats
+        self, mode: int, rows: tuple[NDArray[np.intp], ...], roots: Floats, design: Floats
     ) -> tuple[Floats, float]:
         """``X_k W S``, and ``|| X_k sqrt(W) ||_F^2``, from the sampled entries, some slices at a time."""
         length = self._source.shape[mode]
         out = np.empty((length, design.shape[1]), design.dtype)
-        factors = (roots[:, 0] / self._size).astype(design.dtype)
+        factors = roots * design.dtype.type(1.0 / self._size)
         step = max(1, _BLOCK_ENTRIES // len(factors))
 
         def product(start: int) -> float:
@@ -269,6 +269,11 @@ class SampledRun(AlternatingRun):
 def _columns(rank: Sequence[int]) -> list[int]:
     """r_k r_{k+1} for every core."""
     return [before * after for before, after in zip(rank, (*rank[1:], rank[0]), strict=True)]
+
+
+def _inner(left: Floats, right: Floats) -> float:
+    """Inner product, summed in float64."""
+    return float(np.einsum("ij,ij->", left, right, dtype=np.float64))
 
 
 def _uniform(core: Floats) -> Array64:

@@ -9,6 +9,7 @@ from ringlet.ring.arrays import Array64, Run
 __all__ = ["KroneckerSum"]
 
 _ROWS = 256  # rows that are multiplied at once
+_SHARED_ENTRIES = 1 << 16  # smaller matrices are filled faster than threads are woken
 _SMALL_PRODUCTS = 4  # many small products take so much longer for an operation than a large one
 
 
@@ -90,5 +91,5 @@ class KroneckerSum:
             block = self.left[:, row, :stop].T @ right
             blocks[row, :, :stop] = block.reshape(stop, b, b).transpose(1, 0, 2)
 
-        for _ in run(fill, range(a)):
+        for _ in (map if out.size < _SHARED_ENTRIES else run)(fill, range(a)):
             pass

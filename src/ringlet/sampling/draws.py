@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import inverse_triangle
 from ringlet.ring.chain import Core
 from ringlet.sampling.sizes import sample_sizes
 
@@ -71,12 +72,17 @@ def leverage_distribution(core: Core) -> NDArray[np.float64]:
     """
     a, slices, b = core.shape
     unfolded: NDArray[Any] = core.transpose(1, 0, 2).reshape(slices, a * b).astype(np.float64)
+    # l_i = a_i (A^T A + delta I)^-1 a_i^T, through the smaller Gram matrix; delta is at the level of rounding errors,
+    # so directions that are not there do not count.
     wide = slices <= a * b
-    # Through the smaller Gram matrix: directions weaker than its rounding errors count as absent.
-    values, vectors = np.linalg.eigh(unfolded @ unfolded.T if wide else unfolded.T @ unfolded)
-    kept = values > max(unfolded.shape) * np.finfo(np.float64).eps * values[-1]
-    left = vectors[:, kept] if wide else unfolded @ (vectors[:, kept] / np.sqrt(values[kept]))
-    scores = np.square(left).sum(axis=1) if kept.any() else np.ones(slices)
+    gram = unfolded @ unfolded.T if wide else unfolded.T @ unfolded
+    delta = max(unfolded.shape) * np.finfo(np.float64).eps * float(gram.trace())
+    if delta == 0.0:
+        return np.full(slices, 1.0 / slices)
+    gram[np.diag_indices(len(gram))] += delta
+    root = inverse_triangle(np.linalg.cholesky(gram))
+    scores = 1.0 - delta * np.square(root).sum(axis=0) if wide else np.square(unfolded @ root.T).sum(axis=1)
+    scores = np.maximum(scores, 0.0)
     return np.asarray(scores / scores.sum())
 
 

@@ -8,6 +8,7 @@ import click
 from ringlet.amounts import format_bytes
 from ringlet.bench.cases import CASES
 from ringlet.bench.measure import CaseResult, measure_case
+from ringlet.bench.peers import measure_peers
 from ringlet.bench.picture import draw_parts
 from ringlet.cli.options import force_option, json_option, suffixed
 from ringlet.cli.screen import print_json, print_table
@@ -18,7 +19,7 @@ __all__ = ["command"]
 
 
 @click.command(name="bench")
-@click.argument("names", metavar="[CASE]...", type=click.Choice(list(CASES)), nargs=-1)
+@click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, "peers"]), nargs=-1)
 @click.option("--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Sweeps to take the median of.")
 @click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
 @click.option(
@@ -34,8 +35,12 @@ def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | No
     """Time sweeps of SAWRTRD on made-up data; without CASE, on all cases.
 
     The limit is the time of the bare matrix products and factorisations of the same plan. Benchmarks report; they
-    fail nothing. Nothing else should run on the machine meanwhile.
+    fail nothing. Nothing else should run on the machine meanwhile. `peers` times TRALS and SampledTRALS against
+    TensorLy instead.
     """
+    if "peers" in names:
+        _peers(sweeps, as_json)
+        return
     if picture is not None:
         check_outputs([picture], force=force)
     results = []
@@ -53,6 +58,19 @@ def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | No
             ("case", "sweep s", "× limit", "worst mode", "naive ×", "TensorLy ×", "sampled ×", "peak", "data"),
             [_row(result) for result in results],
         )
+
+
+def _peers(sweeps: int, as_json: bool) -> None:
+    results = [result.as_dict() for result in measure_peers(sweeps)]
+    if as_json:
+        print_json({"machine": _machine(), "peers": results})
+        return
+    click.echo(_machine())
+    columns = ("ours", "peer", "peer_over_ours", "our_error", "peer_error")
+    print_table(
+        ("method", "case", "sweep s", "TensorLy s", "TensorLy ×", "error", "its error"),
+        [(result["method"], result["case"], *(f"{result[name]:.3g}" for name in columns)) for result in results],
+    )
 
 
 def _row(result: CaseResult) -> tuple[str, ...]:
