@@ -21,14 +21,8 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.ring.ranks import bond_limits
-from ringlet.sampling import (
-    Purpose,
-    draw_leverage_rows,
-    draw_rows,
-    leverage_distribution,
-    merge_rows,
-    stream,
-)
+from ringlet.sampling import Purpose, draw_leverage_rows, draw_rows, leverage_distribution, merge_rows, stream
+from ringlet.sampling.exact_leverage import PIECE_ENTRIES
 from ringlet.solvers.checks import check_number, check_one_of
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import SweepReport
@@ -125,18 +119,20 @@ class SampledTRALS(IterativeSolver):
         """Operations of a sweep and memory."""
         rows, threads = self.rows(shape, rank), Threads(self.threads).count
         itemsize = working_dtype(dtype, self.dtype).itemsize
+        wide = _columns(rank)
         operations, memory = 0, 0
-        for mode, (length, columns) in enumerate(zip(shape, _columns(rank), strict=True)):
-            solving = 2 * rows * columns * (columns + length) + columns**3 + 4 * length * columns**2
-            others = [(shape[other], _columns(rank)[other]) for other in range(len(shape)) if other != mode]
-            scoring = 2 * length * columns * min(length, columns) + 10 * min(length, columns) ** 3
-            if self.sampling == "exact-leverage":
-                scoring = sum(2 * min(rows, prod(shape)) * size * wide * columns for size, wide in others[1:])
-                scoring += 20 * columns**3
-            operations += solving + (0 if self.sampling == "uniform" else scoring)
-            design = rows * columns * (2 * itemsize + 8) + 4 * columns**2 * 8 + 5 * length * columns * 8
+        for length, columns in zip(shape, wide, strict=True):
+            operations += 2 * rows * columns * (columns + length) + columns**3 + 4 * length * columns**2
+            if self.sampling == "product-leverage":
+                operations += 2 * length * columns * min(length, columns) + min(length, columns) ** 3
+            elif self.sampling == "exact-leverage":  # all but the first mode are scored for every sample
+                operations += 20 * columns**3 + 2 * rows * max(shape) * (len(shape) - 2) * max(wide) ** 2
+            design = rows * columns * 3 * itemsize + columns**2 * (2 * itemsize + 24) + 5 * length * columns * 8
             memory = max(memory, design + threads * 2 * (_BLOCK_ENTRIES + rows) * itemsize)
-        ring = itemsize * sum(length * columns for length, columns in zip(shape, _columns(rank), strict=True))
+        if self.sampling == "exact-leverage":
+            piece = max(PIECE_ENTRIES, max(shape) * max(wide))
+            memory += 8 * (3 * threads * min(piece, rows * max(shape) * max(wide)) + 3 * rows * max(shape))
+        ring = itemsize * sum(length * columns for length, columns in zip(shape, wide, strict=True))
         return checked(DensePlan(type(self).__name__, shape, operations, memory + 2 * ring), self.budget)
 
     @contextmanager

@@ -14,9 +14,9 @@ from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.chain import Core
 from ringlet.ring.transfer import chain_product
 
-__all__ = ["draw_leverage_rows"]
+__all__ = ["PIECE_ENTRIES", "draw_leverage_rows"]
 
-_PIECE_ENTRIES = 1 << 20
+PIECE_ENTRIES = 1 << 20  # of the products that are scored at once
 _ADDED = 1e-13  # to the diagonal of a quadratic form, relative to its trace
 
 
@@ -76,7 +76,7 @@ def _draw_mode(
     """One index of a mode for every sample, given its prefix, and the probabilities of these indices."""
     _, length, _ = core.shape
     by_prefix = np.argsort(member, kind="stable")
-    step = max(1, _PIECE_ENTRIES // (length * len(root)))
+    step = max(1, PIECE_ENTRIES // (length * len(root)))
 
     def draw(start: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array64]:
         inside = np.searchsorted(member[by_prefix], (start, start + step))
