@@ -10,6 +10,7 @@ from oracles import dense, fast_dense, random_cores, trals_blocks
 from ringlet import AWRTRD, Status, decompose
 from ringlet.baselines import TRALS, RandomizedTRALS
 from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.solvers.plan import plan_core
 
 
 def relative(ring, x):
@@ -40,6 +41,18 @@ def test_the_trajectory_is_that_of_dense_least_squares(shape, rank):
     for ring, cores in zip(states, reference, strict=True):
         assert relative(ring, dense(cores)) < 1e-6
     assert fit.history[-1].loss == pytest.approx(0.5 * np.mean((dense(reference[-1]) - x) ** 2), rel=1e-6)
+
+
+def test_pieces_and_tiles_change_nothing_but_rounding(monkeypatch):
+    x, init = noisy((12, 11, 10, 3), (2, 3, 2, 2)), random_cores((12, 11, 10, 3), (2, 3, 2, 2), seed=5)
+    whole = decompose(x, (2, 3, 2, 2), solver=TRALS(sweeps=2, tol=0), init=init)
+    plan_core.cache_clear()
+    monkeypatch.setattr("ringlet.solvers.plan._BLOCK_ENTRIES", 1 << 8)
+    monkeypatch.setattr("ringlet.solvers.plan._OPERATOR_BYTES", 1 << 8)
+    pieces = decompose(x, (2, 3, 2, 2), solver=TRALS(sweeps=2, tol=0), init=init)
+    plan_core.cache_clear()
+    assert relative(pieces.ring, np.asarray(whole.ring)) < 1e-9
+    assert pieces.history[-1].loss == pytest.approx(whole.history[-1].loss, rel=1e-9)
 
 
 def test_one_robust_step_with_unit_weights_is_the_same_update():

@@ -8,6 +8,7 @@ from PIL import Image
 
 from ringlet.bench.cases import CASES
 from ringlet.bench.naive import naive_sweep
+from ringlet.bench.peers import measure_peers
 from ringlet.cli.main import main
 from ringlet.solvers.start import random_start
 
@@ -44,3 +45,16 @@ def test_the_naive_sweep_fits_the_data_too():
     for _ in range(5):
         naive_sweep(case, x, mask, cores)
     assert error() < 0.5 * before
+
+
+def test_peers_are_timed_on_the_same_job(monkeypatch):
+    monkeypatch.setattr(
+        "ringlet.cli.commands.bench.measure_peers", lambda sweeps: measure_peers(sweeps, (CASES["toy"],))
+    )
+    result = CliRunner().invoke(main, ["bench", "peers", "--sweeps", "2", "--json"])
+    assert result.exit_code == 0, result.output
+    peers = json.loads(result.stdout)["peers"]
+    assert [peer["method"] for peer in peers] == ["TRALS", "SampledTRALS"]
+    assert all(0 < peer["our_error"] < 1 and 0 < peer["peer_error"] < 1 and peer["ours"] > 0 for peer in peers)
+    table = CliRunner().invoke(main, ["bench", "peers", "--sweeps", "1"])
+    assert "SampledTRALS" in table.stdout

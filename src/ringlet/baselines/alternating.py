@@ -53,7 +53,7 @@ class AlternatingRun(ABC):
     def __init__(self, cores: Sequence[Core], size: float) -> None:
         self._cores = list(cores)
         self._size = size
-        for mode in (*range(1, len(cores)),):
+        for mode in range(1, len(cores)):
             self._put(mode, self._cores[mode])
 
     @property
@@ -76,12 +76,15 @@ class AlternatingRun(ABC):
         return RingSnapshot(tuple(cores), self._size, ((),) * len(cores))
 
     def _put_rows(self, mode: int, rows: Floats) -> None:
-        """Replace core `mode` by the one with these slices, unless they are not finite."""
+        """Replace core `mode` by the one with these slices."""
         before, _, after = self._cores[mode].shape
         self._put(mode, refold(rows, before, after))
 
     def _put(self, mode: int, core: Core) -> None:
-        """Replace a core by a multiple of norm one; the next core takes over its norm. The list is changed at once."""
+        """Replace a core by a multiple of norm one; the next core takes over its norm. What is not finite is ignored.
+
+        The list of cores is changed at once: whoever interrupts finds the one ring or the other.
+        """
         norm = float(np.linalg.norm(core))
         if not isfinite(norm):
             return

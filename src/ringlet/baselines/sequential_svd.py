@@ -24,7 +24,7 @@ from ringlet.solvers.robust_run import RingSnapshot, check_representable
 from ringlet.solvers.solver import Solver, check_fits_machine, working_dtype
 from ringlet.solvers.streamed_pass import Floats
 
-__all__ = ["SequentialRun", "SequentialSVD", "Step", "Truncated", "left_vectors"]
+__all__ = ["SequentialRun", "SequentialSVD", "Step", "Truncated", "balanced_factors", "left_vectors"]
 
 
 @dataclass(frozen=True)
