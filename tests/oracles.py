@@ -41,3 +41,51 @@ def _slice_product(cores, where):
     for core, i in zip(cores[1:], where[1:], strict=True):
         matrix = matrix @ np.asarray(core[:, i, :], dtype=np.float64)
     return matrix
+
+
+def unfolding(x, k):
+    """X_k: mode k against the others in cyclic order, so that X_k = A_k S_k^T."""
+    order = [*range(k, x.ndim), *range(k)]
+    return x.transpose(order).reshape(x.shape[k], -1)
+
+
+def fast_dense(cores):
+    """The tensor of a ring by plain tensor products, for sizes at which `dense` takes long."""
+    product = cores[0]
+    for core in cores[1:]:
+        product = np.tensordot(product, core, axes=1)
+    return np.trace(product, axis1=0, axis2=product.ndim - 1)
+
+
+def trals_blocks(cores, x, sweeps):
+    """Alternating least squares with the subchain formed; the cores after every block update."""
+    cores = [np.asarray(core, dtype=np.float64) for core in cores]
+    for _ in range(sweeps):
+        for k in range(len(cores)):
+            a, _, b = cores[k].shape
+            rows = np.linalg.lstsq(subchain(cores, k), unfolding(x, k).T, rcond=None)[0].T
+            cores[k] = rows.reshape(-1, a, b).transpose(1, 0, 2)
+            yield list(cores)
+
+
+def trsvd(x, rank):
+    """Sequential truncated SVDs by the book, from mode 0; the cores and all discarded singular values."""
+    shape, r1, r2 = x.shape, rank[0], rank[1]
+    u, s, v = np.linalg.svd(x.reshape(shape[0], -1), full_matrices=False)
+    cores, discarded = [u[:, : r1 * r2].reshape(shape[0], r1, r2).transpose(1, 0, 2)], list(s[r1 * r2 :])
+    rest = (s[: r1 * r2, None] * v[: r1 * r2]).reshape(r1, r2, *shape[1:])
+    rest = np.moveaxis(rest, 0, -1)
+    for k in range(1, x.ndim - 1):
+        r = rest.shape[0]
+        u, s, v = np.linalg.svd(rest.reshape(r * shape[k], -1), full_matrices=False)
+        kept = min(rank[k + 1], len(s))
+        discarded += list(s[kept:])
+        cores.append(u[:, :kept].reshape(r, shape[k], kept))
+        rest = (s[:kept, None] * v[:kept]).reshape(kept, *shape[k + 1 :], r1)
+    return [*cores, rest], np.array(discarded)
+
+
+def leverage_scores(matrix):
+    """Squared row norms of an orthonormal basis of the range."""
+    u, s, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.square(u[:, s > 1e-10 * s[0]]).sum(axis=1)

@@ -8,6 +8,7 @@ from PIL import Image
 
 from ringlet.bench.cases import CASES
 from ringlet.bench.naive import naive_sweep
+from ringlet.bench.peers import measure_peers
 from ringlet.cli.main import main
 from ringlet.solvers.start import random_start
 
@@ -53,3 +54,16 @@ def test_gram_and_start_up_are_reported():
     assert content["cases"] == []
     assert len(content["gram"]["orders"]) == len(content["gram"]["sweep"]) == 10
     assert content["start-up"]["import_ringlet"] > 0
+
+
+def test_peers_are_timed_on_the_same_job(monkeypatch):
+    monkeypatch.setattr(
+        "ringlet.cli.commands.bench.measure_peers", lambda sweeps: measure_peers(sweeps, (CASES["toy"],))
+    )
+    result = CliRunner().invoke(main, ["bench", "peers", "--sweeps", "2", "--json"])
+    assert result.exit_code == 0, result.output
+    peers = json.loads(result.stdout)["peers"]
+    assert [peer["method"] for peer in peers] == ["TRALS", "SampledTRALS"]
+    assert all(0 < peer["our_error"] < 1 and 0 < peer["peer_error"] < 1 and peer["ours"] > 0 for peer in peers)
+    table = CliRunner().invoke(main, ["bench", "peers", "--sweeps", "1"])
+    assert "SampledTRALS" in table.stdout

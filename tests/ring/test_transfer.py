@@ -94,3 +94,12 @@ def test_wide_loops_take_memory_of_the_square_of_the_rank(shape):
 def test_a_small_file_of_wide_bonds_has_a_norm():
     cores = random_cores((1, 1), (100, 100))
     np.testing.assert_allclose(loop_trace(cores, cores), dense(cores).item() ** 2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("rank", [(2, 3, 2), (1, 24, 20)])  # the matrix formed, and not
+def test_a_gram_matrix_is_applied_without_being_asked_for_whole(rank):
+    chain = GramChain(random_cores((4, 5, 6), rank))
+    for k in range(3):
+        gram = chain.kronecker_without(k)
+        rows = np.random.default_rng(0).standard_normal((300, gram.size))
+        np.testing.assert_allclose(gram.apply(rows), rows @ gram.dense(), rtol=1e-9, atol=1e-7 * gram.trace())

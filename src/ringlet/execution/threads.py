@@ -6,9 +6,10 @@ values nor the bits of a result depend on how many threads worked on it.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from itertools import chain, islice
 from threading import Lock
 from types import TracebackType
 from typing import Any, TypeVar
@@ -55,13 +56,15 @@ class Threads(AbstractContextManager["Threads"]):
             _blas.release()
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Like `map`, over the threads; at most a few results wait at a time."""
-        if self._pool is None or (isinstance(items, Sized) and len(items) < 2):
-            yield from map(function, items)
+        """Like `map`, over the threads; at most a few results wait at a time. A single piece runs where it is."""
+        remaining = iter(items)
+        first = list(islice(remaining, 2))
+        if self._pool is None or len(first) < 2:
+            yield from map(function, chain(first, remaining))
             return
         waiting: deque[Future[Result]] = deque()
         try:
-            for item in items:
+            for item in chain(first, remaining):
                 waiting.append(self._pool.submit(function, item))
                 if len(waiting) >= 2 * self.count:
                     yield waiting.popleft().result()

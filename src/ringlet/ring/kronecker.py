@@ -8,6 +8,10 @@ from ringlet.ring.arrays import Array64, Run
 
 __all__ = ["KroneckerSum"]
 
+_ROWS = 256  # rows that are multiplied at once
+_SHARED_ENTRIES = 1 << 16  # smaller matrices are filled faster than threads are woken
+_SMALL_PRODUCTS = 4  # many small products take so much longer for an operation than a large one
+
 
 @dataclass(frozen=True)
 class KroneckerSum:
@@ -47,6 +51,32 @@ class KroneckerSum:
         self._fill(whole, run, lower_only=False)
         return whole
 
+    def apply(self, rows: Array64, run: Run = map) -> Array64:
+        """``rows @ G``, with G formed or not, whichever is cheaper.
+
+        Parameters
+        ----------
+        rows : array, shape (n, a * b)
+        run : callable
+            Used like `map` for independent pieces.
+        """
+        terms, a, b = len(self.left), self.left.shape[1], self.right.shape[1]
+        matrix = None if _SMALL_PRODUCTS * terms * (a + b) < a * b else self.dense(run)
+        out = np.empty_like(rows)
+
+        def apply_block(start: int) -> None:
+            block = rows[start : start + _ROWS]
+            if matrix is not None:
+                np.matmul(block, matrix, out=out[start : start + _ROWS])
+                return
+            slices = block.reshape(-1, a, b)
+            products = (left.T @ (slices @ right) for left, right in zip(self.left, self.right, strict=True))
+            out[start : start + _ROWS] = sum(products).reshape(block.shape)
+
+        for _ in run(apply_block, range(0, len(rows), _ROWS)):
+            pass
+        return out
+
     def fill_lower(self, out: Array64, run: Run = map) -> None:
         """Write the lower triangle into `out`, shape (size, size); what is above it may be left as it was."""
         self._fill(out, run, lower_only=True)
@@ -61,5 +91,5 @@ class KroneckerSum:
             block = self.left[:, row, :stop].T @ right
             blocks[row, :, :stop] = block.reshape(stop, b, b).transpose(1, 0, 2)
 
-        for _ in run(fill, range(a)):
+        for _ in (map if out.size < _SHARED_ENTRIES else run)(fill, range(a)):
             pass

@@ -6,10 +6,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import inverse_triangle
 from ringlet.ring.chain import Core
 from ringlet.sampling.sizes import sample_sizes
 
-__all__ = ["draw_rows", "draw_subtensor", "leverage_distribution", "subset"]
+__all__ = ["draw_rows", "draw_subtensor", "leverage_distribution", "merge_rows", "subset"]
 
 Indices: TypeAlias = NDArray[np.intp]
 
@@ -71,7 +72,39 @@ def leverage_distribution(core: Core) -> NDArray[np.float64]:
     """
     a, slices, b = core.shape
     unfolded: NDArray[Any] = core.transpose(1, 0, 2).reshape(slices, a * b).astype(np.float64)
-    left, values, _ = np.linalg.svd(unfolded, full_matrices=False)
-    kept = values > max(unfolded.shape) * np.finfo(np.float64).eps * values[0]
-    scores = np.square(left[:, kept]).sum(axis=1) if kept.any() else np.ones(slices)
+    # l_i = a_i (A^T A + delta I)^-1 a_i^T, through the smaller Gram matrix; delta is at the level of rounding errors,
+    # so directions that are not there do not count.
+    wide = slices <= a * b
+    gram = unfolded @ unfolded.T if wide else unfolded.T @ unfolded
+    delta = max(unfolded.shape) * np.finfo(np.float64).eps * float(gram.trace())
+    if delta == 0.0:
+        return np.full(slices, 1.0 / slices)
+    gram[np.diag_indices(len(gram))] += delta
+    root = inverse_triangle(np.linalg.cholesky(gram))
+    scores = 1.0 - delta * np.square(root).sum(axis=0) if wide else np.square(unfolded @ root.T).sum(axis=1)
+    scores = np.maximum(scores, 0.0)
     return np.asarray(scores / scores.sum())
+
+
+def merge_rows(
+    rows: tuple[Indices, ...], weights: NDArray[np.float64], shape: Sequence[int]
+) -> tuple[tuple[Indices, ...], NDArray[np.float64]]:
+    """Distinct rows, each with the sum of the weights of its repetitions.
+
+    Parameters
+    ----------
+    rows : tuple of arrays
+        One index a mode for every row.
+    weights : array
+        One a row.
+    shape : sequence of int
+        Sizes of these modes.
+
+    Examples
+    --------
+    >>> rows, weights = merge_rows((np.array([1, 0, 1]),), np.ones(3), (2,))
+    >>> rows[0].tolist(), weights.tolist()
+    ([0, 1], [1.0, 2.0])
+    """
+    _, first, where = np.unique(np.ravel_multi_index(rows, tuple(shape)), return_index=True, return_inverse=True)
+    return tuple(index[first] for index in rows), np.asarray(np.bincount(where, weights), np.float64)

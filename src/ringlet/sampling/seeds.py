@@ -14,6 +14,7 @@ class Purpose(IntEnum):
     SAMPLE = 1
     PILOT = 2
     SURVEY = 3
+    SKETCH = 4
 
 
 def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.arrays import Array64, Run, inverse_triangle
 from ringlet.ring.kronecker import KroneckerSum
 
 __all__ = ["GramFactor"]
@@ -97,7 +97,7 @@ def _factor(gram: Array64, run: Run) -> list[Array64]:
     size = len(gram)
     for start in range(0, size, _TILE):
         stop = min(start + _TILE, size)
-        inverse = np.tril(np.linalg.inv(np.linalg.cholesky(gram[_square(start)])))
+        inverse = inverse_triangle(np.linalg.cholesky(gram[_square(start)]))
         inverses.append(inverse)
         below = range(stop, size, _TILE)
 

@@ -107,6 +107,7 @@ def plan_fit(
     itemsize: int,
     threads: int,
     memory: int | None,
+    products: Sequence[int] | None = None,
 ) -> FitPlan:
     """Plan the updates of all cores within a memory budget.
 
@@ -122,6 +123,9 @@ def plan_fit(
     threads : int
     memory : int or None
         Budget for working memory in bytes.
+    products : sequence of int, optional
+        Products of the subchain with all slices in each core's update, for methods without weights; by default those
+        of a robust update.
 
     Raises
     ------
@@ -145,8 +149,11 @@ def plan_fit(
             merged = 0
         least = _least_memory(plan, itemsize, threads) + merged
         weights = plan.entries * itemsize
-        keeps = weights <= (unasked if memory is None else memory - 2 * ring_bytes - least)
+        keeps = products is None and weights <= (unasked if memory is None else memory - 2 * ring_bytes - least)
         passes = 3 if keeps else 4  # forward, adjoint, forward of the direction; the weights' forward again
+        reads = 1 if keeps else 2
+        if products is not None:
+            passes, reads = products[mode], 1
         columns = plan.alpha * plan.beta
         solve = columns**3 // 3 + 2 * plan.slices * columns**2
         gram = 2 * min(rank) ** 2 * columns**2
@@ -155,7 +162,7 @@ def plan_fit(
                 plan,
                 keeps,
                 passes * plan.flops + solve + gram,
-                (1 if keeps else 2) * plan.entries * data_itemsize,
+                reads * plan.entries * data_itemsize,
                 least + (weights if keeps else 0),
             )
         )

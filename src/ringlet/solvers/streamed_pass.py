@@ -4,7 +4,7 @@ So nothing of the size (slices x columns) has to exist: blocks of slices are rea
 folded back into rows of the gradient while they are in the cache.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -112,21 +112,46 @@ class StreamedPass:
 
     def gradient(self, loss: Loss, width: float, run: Run) -> Floats:
         """Rows of ``d = (W o P o (X - A S^T)) S``."""
+
+        def weighted(operator: Operator, block: slice, piece: Piece) -> Floats:
+            residuals, weights = self._weighted(operator, block, piece.tile, loss, width)
+            if self._weights_room is not None:
+                self._kept[self._key(block, piece.tile)] = weights
+            if weights is not None:
+                with self._part("weights"):
+                    residuals *= weights
+            return residuals
+
+        return self._adjoint(weighted, run)
+
+    def right_hand_side(self, run: Run) -> Floats:
+        """Rows of ``X S``, the right-hand side of the normal equations of plain least squares."""
+        return self._adjoint(lambda _operator, block, piece: self._gather(block, piece.tile)[0], run)
+
+    def plain_gradient(self, run: Run) -> tuple[Floats, float]:
+        """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
+        squares: dict[tuple[int, int], float] = {}
+
+        def plain(operator: Operator, block: slice, piece: Piece) -> Floats:
+            residuals, _ = self._residuals(operator, block, piece.tile)
+            squares[self._key(block, piece.tile)] = float(np.vdot(residuals, residuals))
+            return residuals
+
+        rows = self._adjoint(plain, run)
+        return rows, sum(squares[key] for key in sorted(squares))  # in a fixed order, whichever thread came first
+
+    def _adjoint(self, entries: Callable[[Operator, slice, Piece], Floats], run: Run) -> Floats:
+        """Rows of ``Y S`` for entries Y, made a block of slices at a time."""
         out = np.zeros_like(self._rows)
 
         def partial(piece: Piece) -> tuple[slice, Floats]:
             operator = self._operator_for(piece)
             rows = np.empty((piece.slices.stop - piece.slices.start, out.shape[1]), out.dtype)
             for block in self._blocks(piece):
-                residuals, weights = self._weighted(operator, block, piece.tile, loss, width)
-                if self._weights_room is not None:
-                    self._kept[self._key(block, piece.tile)] = weights
-                if weights is not None:
-                    with self._part("weights"):
-                        residuals *= weights
+                block_entries = entries(operator, block, piece)
                 here = slice(block.start - piece.slices.start, block.stop - piece.slices.start)
                 with self._part("adjoint"):
-                    rows[here] = operator.adjoint(residuals)
+                    rows[here] = operator.adjoint(block_entries)
             return piece.slices, rows
 
         for slices, rows in run(partial, self._pieces()):
@@ -224,22 +249,27 @@ class StreamedPass:
     ) -> tuple[Floats, NDArray[np.bool_] | None]:
         with self._part("forward"):
             model = operator.forward(self._rows[block], "model")
-        with self._part("gather"):
-            values, observed = self._source.read(self._selection(block, tile), entry_order(self._plan))
-            residuals = self._residuals_array(block, model)
-            self._read_scaled(values, residuals.reshape(values.shape))
-            if observed is not None:
-                observed = observed.reshape(model.shape)
-                if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
-                    np.copyto(residuals, 0.0, where=~observed)
+        residuals, observed = self._gather(block, tile)
         np.subtract(residuals, model, out=residuals)
         return residuals, observed
 
-    def _residuals_array(self, block: slice, like: Floats) -> Floats:
+    def _gather(self, block: slice, tile: slice | None) -> tuple[Floats, NDArray[np.bool_] | None]:
+        """A block of slices of the data, shape (B, J), in units of their size; zero where nothing is observed."""
+        with self._part("gather"):
+            values, observed = self._source.read(self._selection(block, tile), entry_order(self._plan))
+            gathered = self._residuals_array(block, (len(values), values.size // len(values)))
+            self._read_scaled(values, gathered.reshape(values.shape))
+            if observed is not None:
+                observed = observed.reshape(gathered.shape)
+                if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
+                    np.copyto(gathered, 0.0, where=~observed)
+        return gathered, observed
+
+    def _residuals_array(self, block: slice, shape: tuple[int, int]) -> Floats:
         if self._residuals_room is None:
-            return self._workspace.array("residuals", like.shape, like.dtype)
-        first = block.start * like.shape[1]
-        return self._residuals_room[first : first + like.size].reshape(like.shape)
+            return self._workspace.array("residuals", shape, self._rows.dtype)
+        first, size = block.start * shape[1], shape[0] * shape[1]
+        return self._residuals_room[first : first + size].reshape(shape)
 
     def _read_scaled(self, values: NDArray[Any], out: Floats) -> None:
         """The data in units of their size. Absurdly large entries are cut off, so that no square of them overflows."""

@@ -12,6 +12,7 @@ from ringlet.bench.cases import CASES
 from ringlet.bench.evaluation import measure_evaluation
 from ringlet.bench.gram import measure_gram
 from ringlet.bench.measure import CaseResult, measure_case
+from ringlet.bench.peers import measure_peers
 from ringlet.bench.picture import draw_parts
 from ringlet.bench.startup import measure_startup
 from ringlet.cli.options import force_option, json_option, suffixed
@@ -25,7 +26,7 @@ __all__ = ["command"]
 Measured: TypeAlias = tuple[Sequence[str], Sequence[Sequence[str]], Any]
 
 
-def _gram() -> Measured:
+def _gram(_sweeps: int) -> Measured:
     growth = measure_gram()
     times = zip(growth.orders, growth.one, growth.sweep, strict=True)
     rows = [(str(order), f"{1e3 * one:.2f}", f"{1e3 * sweep:.2f}") for order, one, sweep in times]
@@ -34,7 +35,7 @@ def _gram() -> Measured:
     return ("order", "one Gram ms", "a sweep's ms"), rows, content
 
 
-def _evaluation() -> Measured:
+def _evaluation(_sweeps: int) -> Measured:
     found = measure_evaluation()
     rows = [
         (one.ring, f"{one.seconds:.3g}", f"{one.share_of_sgemm:.2f}", f"{one.entries_per_second:.2g}") for one in found
@@ -42,7 +43,7 @@ def _evaluation() -> Measured:
     return ("dense block", "seconds", "share of SGEMM", "single entries / s"), rows, [one.as_dict() for one in found]
 
 
-def _startup() -> Measured:
+def _startup(_sweeps: int) -> Measured:
     found = measure_startup()
     rows = [
         ("import numpy", f"{found.import_numpy:.2f}"),
@@ -52,7 +53,19 @@ def _startup() -> Measured:
     return ("start-up", "seconds"), rows, found.as_dict()
 
 
-_MEASURES: dict[str, Callable[[], Measured]] = {"gram": _gram, "evaluation": _evaluation, "start-up": _startup}
+def _peers(sweeps: int) -> Measured:
+    found = [result.as_dict() for result in measure_peers(sweeps)]
+    columns = ("ours", "peer", "peer_over_ours", "our_error", "peer_error")
+    rows = [(result["method"], result["case"], *(f"{result[name]:.3g}" for name in columns)) for result in found]
+    return ("method", "case", "sweep s", "TensorLy s", "TensorLy ×", "error", "its error"), rows, found
+
+
+_MEASURES: dict[str, Callable[[int], Measured]] = {
+    "gram": _gram,
+    "evaluation": _evaluation,
+    "start-up": _startup,
+    "peers": _peers,
+}
 
 
 @click.command(name="bench")
@@ -71,9 +84,9 @@ _MEASURES: dict[str, Callable[[], Measured]] = {"gram": _gram, "evaluation": _ev
 def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | None, force: bool, as_json: bool) -> None:
     """Time sweeps of SAWRTRD on made-up data, and a few other things; without CASE, all of them.
 
-    CASE is a sweep (video, video-30, photo, cube, order-6, toy), or gram, evaluation or start-up. The limit of a sweep
-    is the time of the bare matrix products and factorisations of the same plan. Benchmarks report; they fail nothing.
-    Nothing else should run on the machine meanwhile.
+    CASE is a sweep (video, video-30, photo, cube, order-6, toy), or gram, evaluation, start-up or peers. The limit of
+    a sweep is the time of the bare matrix products and factorisations of the same plan. Benchmarks report; they fail
+    nothing. Nothing else should run on the machine meanwhile.
     """
     if picture is not None:
         check_outputs([picture], force=force)
@@ -83,7 +96,7 @@ def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | No
         if name in CASES:
             results.append(measure_case(CASES[name], sweeps=sweeps, others=not alone))
         else:
-            measured[name] = _MEASURES[name]()
+            measured[name] = _MEASURES[name](sweeps)
     if picture is not None and results:
         with atomic_output(picture) as temporary:
             draw_parts(results, temporary)
@@ -98,7 +111,7 @@ def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | No
             [_row(result) for result in results],
         )
     for headers, rows, _ in measured.values():
-        print_table(headers, rows)
+        print_table(headers, rows, text=(0, 1) if headers[1] == "case" else (0,))
 
 
 def _row(result: CaseResult) -> tuple[str, ...]:

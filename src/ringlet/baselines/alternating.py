@@ -1,0 +1,96 @@
+"""What the alternating least squares methods share: where they start, and how cores are kept of equal norm.
+
+Only scalars move between cores. (Scaling single columns of an unfolded core, as some texts have it, is no gauge of a
+ring: it changes the tensor, and the objective may rise.)
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from math import isfinite, sqrt
+from typing import Any
+
+import numpy as np
+
+from ringlet.ring.chain import Core
+from ringlet.robust import Kernel
+from ringlet.sampling import Purpose, stream
+from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.problem import Problem
+from ringlet.solvers.robust_run import RingSnapshot
+from ringlet.solvers.start import given_start
+from ringlet.solvers.streamed_pass import Floats, refold
+from ringlet.sources import Survey
+
+__all__ = ["AlternatingRun", "data_size", "relative_error", "start_cores"]
+
+
+def data_size(found: Survey) -> float:
+    """The largest magnitude in the data: least squares do not care for units, but float32 must not overflow."""
+    return max(abs(found.minimum), abs(found.maximum)) or 1.0
+
+
+def start_cores(problem: Problem, size: float, dtype: np.dtype[Any]) -> list[Core]:
+    """Given cores in units of `size`, or i.i.d. N(0, 1) ones: alternating least squares ask for no scale."""
+    shape, rank = problem.source.shape, problem.rank
+    if problem.init is not None:
+        return given_start(problem.init, shape, rank, size, dtype)
+    rng = stream(problem.seed, Purpose.START)
+    ends = zip(rank, shape, (*rank[1:], rank[0]), strict=True)
+    return [rng.standard_normal((a, length, b)).astype(dtype) for a, length, b in ends]
+
+
+def relative_error(squared_residual: float, squared_norm: float) -> float:
+    """``e = || X - Xhat ||_F / || X ||_F``; 0 for a tensor of zeros."""
+    return sqrt(max(squared_residual, 0.0) / squared_norm) if squared_norm > 0.0 else 0.0
+
+
+class AlternatingRun(ABC):
+    """A ring whose cores are replaced one after the other, in data units of `size`.
+
+    All cores have norm one but the next in turn, which carries the norm of the ring.
+    """
+
+    def __init__(self, cores: Sequence[Core], size: float) -> None:
+        self._cores = list(cores)
+        self._size = size
+        for mode in range(1, len(cores)):
+            self._put(mode, self._cores[mode])
+
+    @property
+    def kernel(self) -> Kernel:
+        """Least squares trust every entry."""
+        return Kernel()
+
+    @abstractmethod
+    def sweep(self, number: int) -> SweepReport:
+        """Update every core once."""
+
+    def snapshot(self) -> RingSnapshot:
+        """The present model, all cores of equal norm."""
+        norms = [float(np.linalg.norm(core)) for core in self._cores]
+        common = float(np.prod(norms)) ** (1 / len(norms))
+        cores = [
+            core if norm == 0.0 else core * core.dtype.type(common / norm)
+            for core, norm in zip(self._cores, norms, strict=True)
+        ]
+        return RingSnapshot(tuple(cores), self._size, ((),) * len(cores))
+
+    def _put_rows(self, mode: int, rows: Floats) -> None:
+        """Replace core `mode` by the one with these slices."""
+        before, _, after = self._cores[mode].shape
+        self._put(mode, refold(rows, before, after))
+
+    def _put(self, mode: int, core: Core) -> None:
+        """Replace a core by a multiple of norm one; the next core takes over its norm. What is not finite is ignored.
+
+        The list of cores is changed at once: whoever interrupts finds the one ring or the other.
+        """
+        norm = float(np.linalg.norm(core))
+        if not isfinite(norm):
+            return
+        cores, after = list(self._cores), (mode + 1) % len(self._cores)
+        if norm > 0.0:
+            core = core / core.dtype.type(norm)
+            cores[after] = cores[after] * core.dtype.type(norm)
+        cores[mode] = core
+        self._cores = cores

@@ -1,0 +1,276 @@
+"""SampledTRALS (TRALS-S): alternating least squares in which every core update looks at a few sampled rows.
+
+Malik & Becker, "A Sampling-Based Method for Tensor Ring Decomposition", 2021; exact leverage scores after Malik, "More
+Efficient Sampling for Tensor Decomposition With Worst-Case Guarantees", 2022.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf, isfinite, prod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.baselines.alternating import AlternatingRun, data_size, relative_error, start_cores
+from ringlet.baselines.dense_plan import DensePlan, checked
+from ringlet.errors import ArgumentError
+from ringlet.execution import Threads
+from ringlet.ring import GramChain
+from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.kronecker import KroneckerSum
+from ringlet.ring.ranks import bond_limits
+from ringlet.sampling import Purpose, draw_leverage_rows, draw_rows, leverage_distribution, merge_rows, stream
+from ringlet.sampling.exact_leverage import PIECE_ENTRIES
+from ringlet.solvers.checks import check_number, check_one_of
+from ringlet.solvers.direction import GramFactor
+from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.problem import Problem
+from ringlet.solvers.robust_run import check_representable
+from ringlet.solvers.rows import row_core
+from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
+from ringlet.solvers.streamed_pass import Floats, unfold
+from ringlet.sources import ArraySource
+
+__all__ = ["SampledTRALS"]
+
+_DEFAULT_SAMPLES = 10  # times the unknowns of a slice
+_BLOCK_ENTRIES = 1 << 18  # sampled entries that are gathered at once
+_BLOCK_ROWS = 1024  # sampled rows in a piece of the Gram matrix
+_AVERAGED_SHARE = 3  # the last third of the sweeps averages
+_FALLING = 0.7  # an error that falls by this factor in a sweep needs no averaging
+_LEAST_STEP = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampledTRALS(IterativeSolver):
+    """TRALS with sampled least squares problems (TRALS-S).
+
+    Each core update draws J rows of the subchain and of the unfolded data, with replacement, by leverage scores, and
+    solves the small, reweighted least squares problem ``min_A || (X_k - A S_k^T) sqrt(W) ||_F^2``. Only the sampled
+    entries are read. Complete data in memory only, and not robust.
+
+    Parameters
+    ----------
+    samples : int, optional
+        Rows drawn for every update (the paper's J); by default ten times the largest ``r_k r_{k+1}``.
+    sampling : {"product-leverage", "exact-leverage", "uniform"}
+        "product-leverage" is the published method: each index is drawn by the leverage scores of its own core.
+        "exact-leverage" draws rows by their scores in the whole subchain, which takes fewer rows where there are more
+        than three modes, at O(J I r^4) operations for drawing them. "uniform" draws all rows alike.
+    average : bool
+        The solution from a sample misses the one from all rows by about ``r_k r_{k+1} / J`` of the squared error, in
+        every core. True shortens steps by that share and, over the last third of the sweeps, to 1/2, 1/3, ..., which
+        averages over samples while the error has stopped falling. False takes every step in full, as published.
+    ridge : float
+        Penalty on the cores, relative to the mean diagonal of the Gram matrix.
+    sweeps : int
+        At most so many rounds over all cores.
+    tol : float
+        Stop when the relative error, estimated on fresh samples, changes by less in two sweeps running; 0 runs all
+        sweeps.
+    dtype, memory, threads
+        As in `ringlet.AWRTRD`.
+
+    References
+    ----------
+    Malik & Becker, "A Sampling-Based Method for Tensor Ring Decomposition", ICML 2021. Malik, "More Efficient Sampling
+    for Tensor Decomposition With Worst-Case Guarantees", ICML 2022.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.fromfunction(lambda i, j, k: np.cos(i / 9 + j / 7 + k), (60, 50, 40))
+    >>> fit = ringlet.decompose(x, rank=2, solver=SampledTRALS(samples=40, tol=0))
+    >>> bool(np.allclose(fit.ring, x, atol=1e-5))
+    True
+    """
+
+    handles_missing: ClassVar[bool] = False
+    robust: ClassVar[bool] = False
+    patience: ClassVar[int] = 2
+
+    samples: int | None = None
+    sampling: Literal["product-leverage", "exact-leverage", "uniform"] = "product-leverage"
+    average: bool = True
+    ridge: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.samples is not None:
+            check_number("samples", self.samples, at_least=1, whole=True)
+        check_one_of("sampling", self.sampling, ("product-leverage", "exact-leverage", "uniform"))
+        check_number("ridge", self.ridge, at_least=0)
+
+    def rows(self, shape: Sequence[int], rank: Sequence[int]) -> int:
+        """J, at least as many as a slice has unknowns that data can determine."""
+        if self.samples is None:
+            return _DEFAULT_SAMPLES * max(_columns(rank))
+        unknowns = max(_columns(bond_limits(shape, rank)))
+        if self.samples < unknowns:
+            raise ArgumentError(
+                f"samples={self.samples} is not allowed with rank={tuple(rank)}: a slice has {unknowns} unknowns and "
+                f"needs at least as many rows; five times as many, samples={5 * unknowns}, is a good start"
+            )
+        return self.samples
+
+    def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:
+        """Operations of a sweep and memory."""
+        rows, threads = self.rows(shape, rank), Threads(self.threads).count
+        itemsize = working_dtype(dtype, self.dtype).itemsize
+        wide = _columns(rank)
+        operations, memory = 0, 0
+        for length, columns in zip(shape, wide, strict=True):
+            operations += 2 * rows * columns * (columns + length) + columns**3 + 4 * length * columns**2
+            if self.sampling == "product-leverage":
+                operations += 2 * length * columns * min(length, columns) + min(length, columns) ** 3
+            elif self.sampling == "exact-leverage":  # all but the first mode are scored for every sample
+                operations += 20 * columns**3 + 2 * rows * max(shape) * (len(shape) - 2) * max(wide) ** 2
+            design = rows * columns * 3 * itemsize + columns**2 * (2 * itemsize + 24) + 5 * length * columns * 8
+            memory = max(memory, design + threads * 2 * (_BLOCK_ENTRIES + rows) * itemsize)
+        if self.sampling == "exact-leverage":
+            piece = max(PIECE_ENTRIES, max(shape) * max(wide))
+            memory += 8 * (3 * threads * min(piece, rows * max(shape) * max(wide)) + 3 * rows * max(shape))
+        ring = itemsize * sum(length * columns for length, columns in zip(shape, wide, strict=True))
+        return checked(DensePlan(type(self).__name__, shape, operations, memory + 2 * ring), self.budget)
+
+    @contextmanager
+    def start(self, problem: Problem) -> Iterator["SampledRun"]:
+        """Begin a fit; the driver sweeps it."""
+        source, rank = problem.source, problem.rank
+        if not isinstance(source, ArraySource):
+            raise ArgumentError("SampledTRALS needs data in memory, for it reads single rows; use ringlet.SAWRTRD()")
+        plan = self.plan(source.shape, rank, source.dtype)
+        check_fits_machine(plan, f"rank {rank} on shape {source.shape}", "give a smaller rank or fewer samples")
+        with Threads(self.threads) as threads:
+            yield SampledRun(self, problem, source, threads.run)
+
+
+class SampledRun(AlternatingRun):
+    """A fit by sampled alternating least squares under way."""
+
+    def __init__(self, solver: SampledTRALS, problem: Problem, source: ArraySource, run: Run) -> None:
+        size, dtype = data_size(problem.survey), working_dtype(source.dtype, solver.dtype)
+        check_representable(size, dtype)
+        super().__init__(start_cores(problem, size, dtype), size)
+        self._solver = solver
+        self._source = source
+        self._seed = problem.seed
+        self._run = run
+        self._samples = solver.rows(source.shape, problem.rank)
+        exact, leverage = (solver.sampling == f"{word}-leverage" for word in ("exact", "product"))
+        self._grams = GramChain(self._cores, run) if exact else None
+        self._scores = [leverage_distribution(core) if leverage else _uniform(core) for core in self._cores]
+        self._leverage = leverage
+        self._error = inf  # e, estimated in the last sweep
+        self._averaged = 0  # sweeps that have averaged
+
+    def sweep(self, number: int) -> SweepReport:
+        """Update every core once, each from a sample of its own."""
+        squares, norms = 0.0, 0.0
+        for mode in range(len(self._cores)):
+            squared, norm = self._update(number, mode)
+            squares, norms = squares + squared, norms + norm
+        before, self._error = self._error, relative_error(squares, norms)
+        last_third = _AVERAGED_SHARE * number >= (_AVERAGED_SHARE - 1) * self._solver.sweeps
+        if self._solver.average and last_third and self._error >= _FALLING * before:
+            self._averaged += 1
+        mean = max(squares, 0.0) / len(self._cores) / prod(self._source.shape)
+        return SweepReport(change=abs(before - self._error), loss=0.5 * mean * self._size * self._size)
+
+    def _update(self, number: int, mode: int) -> tuple[float, float]:
+        """Sampled least squares for core k; before it, the squared norms of residual and data, from the sample."""
+        rows, weights = self._draw(number, mode)
+        a, _, b = self._cores[mode].shape
+        roots = np.sqrt(weights).astype(self._cores[mode].dtype)
+        chain = row_core(self._cores, mode, rows)  # Z_{k+1}(i_{k+1}) .. Z_{k-1}(i_{k-1}) at each sampled row
+        design = (chain.transpose(1, 2, 0) * roots[:, None, None]).reshape(len(roots), a * b)  # sqrt(W) S
+        gram = self._gram(design)  # S^T W S
+        right, norm = self._right_hand_side(mode, rows, roots, design)  # X_k W S, || X_k sqrt(W) ||^2
+        core, level = unfold(self._cores[mode]), float(gram.trace())  # A
+        gradient = right - core @ gram  # d = X_k W S - A G
+        squared = norm - _inner(core, right + gradient)  # || (X_k - A S^T) sqrt(W) ||^2
+        if not (isfinite(level) and level > 0.0):
+            return squared, norm
+        penalty = self._solver.ridge * level / len(gram)
+        gradient -= gradient.dtype.type(penalty) * core
+        ridge = penalty + float(np.finfo(design.dtype).eps) * level
+        whole = KroneckerSum(np.ones((1, 1, 1)), gram[None].astype(np.float64))
+        step = GramFactor(whole, ridge, design.dtype, self._run).solve(gradient, self._run)  # h = d (G + lambda I)^-1
+        gain = _inner(gradient, step)
+        length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
+        self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h
+        if self._grams is not None:
+            self._grams.replace(mode, self._cores[mode])
+        if self._leverage:
+            self._scores[mode] = leverage_distribution(self._cores[mode])
+        return squared, norm
+
+    def _draw(self, number: int, mode: int) -> tuple[tuple[NDArray[np.intp], ...], Array64]:
+        """Distinct rows of the subchain, and how much each stands for."""
+        rng = stream(self._seed, Purpose.SAMPLE, number, mode)
+        if self._grams is not None:
+            gram = self._grams.gram_without(mode)
+            rows, weights = draw_leverage_rows(self._cores, mode, gram, self._samples, rng, self._run)
+        else:
+            others = [scores for other, scores in enumerate(self._scores) if other != mode]
+            rows, weights = draw_rows(others, self._samples, rng)
+        shape = self._source.shape
+        return merge_rows(rows, weights, [*shape[:mode], *shape[mode + 1 :]])
+
+    def _gram(self, design: Floats) -> Floats:
+        def gram_of(start: int) -> Floats:
+            part = design[start : start + _BLOCK_ROWS]
+            return np.asarray(part.T @ part)
+
+        total = np.zeros((design.shape[1], design.shape[1]), design.dtype)
+        for part in self._run(gram_of, range(0, len(design), _BLOCK_ROWS)):
+            total += part
+        return total
+
+    def _right_hand_side(
+        self, mode: int, rows: tuple[NDArray[np.intp], ...], roots: Floats, design: Floats
+    ) -> tuple[Floats, float]:
+        """``X_k W S``, and ``|| X_k sqrt(W) ||_F^2``, from the sampled entries, some slices at a time."""
+        length = self._source.shape[mode]
+        out = np.empty((length, design.shape[1]), design.dtype)
+        factors = roots * design.dtype.type(1.0 / self._size)
+        step = max(1, _BLOCK_ENTRIES // len(factors))
+
+        def product(start: int) -> float:
+            values, _ = self._source.read_rows(mode, slice(start, min(start + step, length)), rows)
+            entries: Floats = np.multiply(values, factors, dtype=design.dtype, casting="unsafe")
+            np.matmul(entries, design, out=out[start : start + step])
+            return float(np.vdot(entries, entries))
+
+        norm = float(sum(self._run(product, range(0, length, step))))
+        return out, norm
+
+    def _step_length(self, mode: int, rows: int, columns: int, gain: float, left: float) -> float:
+        """eta: 1 without averaging; else less the share of the step that is chance, then 1/2, 1/3, ...
+
+        The squared error is lowered by `gain` on the sample, to `left`. Of the gain, a share of `left` is owed to the
+        freedom of the columns to follow a few rows; of rows that are almost all there are, less.
+        """
+        if not self._solver.average:
+            return 1.0
+        sampled = 1.0 - rows * self._source.shape[mode] / prod(self._source.shape)
+        chance = sampled * columns / rows
+        luck = sampled * left * columns / max(rows - columns, 1)
+        first = max(_LEAST_STEP, 1.0 - chance, 1.0 - luck / gain if gain > 0.0 else 0.0)
+        return 1.0 / (1.0 / first + self._averaged)
+
+
+def _columns(rank: Sequence[int]) -> list[int]:
+    """r_k r_{k+1} for every core."""
+    return [before * after for before, after in zip(rank, (*rank[1:], rank[0]), strict=True)]
+
+
+def _inner(left: Floats, right: Floats) -> float:
+    """Inner product, summed in float64."""
+    return float(np.einsum("ij,ij->", left, right, dtype=np.float64))
+
+
+def _uniform(core: Floats) -> Array64:
+    return np.full(core.shape[1], 1.0 / core.shape[1])

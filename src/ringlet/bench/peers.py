@@ -1,0 +1,104 @@
+"""Our least squares baselines against TensorLy's, at the same rank, samples, data and number of sweeps, in one run.
+
+Both run on one core: threaded LAPACK, on which TensorLy leans, is slowed many times over by anything else that runs on
+the machine, and a ratio should not depend on that.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.api import decompose
+from ringlet.baselines import TRALS, SampledTRALS
+from ringlet.bench.cases import Case
+from ringlet.errors import MissingDependencyError
+from ringlet.execution import Threads
+from ringlet.ring import TensorRing
+
+__all__ = ["PEER_CASES", "PeerResult", "measure_peers"]
+
+PEER_CASES = (
+    Case("photo crop", (320, 480, 3), (20, 20, 3), samples=3000),
+    Case("cube", (100, 100, 100), (10, 10, 10), samples=1000),
+    Case("order 4", (30, 30, 30, 30), (5, 5, 5, 5), samples=1000),
+)
+
+
+@dataclass(frozen=True)
+class PeerResult:
+    """One method on one case.
+
+    Attributes
+    ----------
+    method, case : str
+    ours, peer : float
+        Seconds a sweep.
+    our_error, peer_error : float
+        Relative error after the same number of sweeps.
+    """
+
+    method: str
+    case: str
+    ours: float
+    peer: float
+    our_error: float
+    peer_error: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, with the ratio."""
+        return asdict(self) | {"peer_over_ours": self.peer / self.ours}
+
+
+def measure_peers(sweeps: int = 5, cases: tuple[Case, ...] = PEER_CASES) -> list[PeerResult]:
+    """Time TRALS and SampledTRALS against ``tensor_ring_als`` and ``tensor_ring_als_sampled``."""
+    try:
+        from tensorly.decomposition import tensor_ring_als, tensor_ring_als_sampled
+    except ImportError as error:
+        raise MissingDependencyError("the peers need TensorLy; install it with: pip install tensorly") from error
+    results = []
+    for case in cases:
+        x = case.data()[0].astype(np.float32) / 255
+        given = {"rank": [*case.rank, case.rank[0]], "tol": 0, "random_state": 0}
+        whole = partial(tensor_ring_als, x, **given)
+        sampled = partial(tensor_ring_als_sampled, x, n_samples=case.samples, **given)
+        ours = SampledTRALS(sweeps=sweeps, tol=0, samples=case.samples, threads=1)
+        results.append(_compare("TRALS", case, x, TRALS(sweeps=sweeps, tol=0, threads=1), whole))
+        results.append(_compare("SampledTRALS", case, x, ours, sampled))
+    return results
+
+
+def _compare(
+    method: str, case: Case, x: NDArray[Any], solver: TRALS | SampledTRALS, peer: Callable[..., Any]
+) -> PeerResult:
+    """Take turns, twice: ours by its own records, the peer by the difference between all sweeps and one."""
+    ours, one, more = [], [], []
+    with Threads(1):  # which holds BLAS to one thread
+        for _ in range(2):
+            fit = decompose(x, case.rank, solver=solver)
+            ours.append(sum(record.seconds for record in fit.history) / len(fit.history))
+            one.append(_seconds(partial(peer, n_iter_max=1)))
+            more.append(_seconds(partial(peer, n_iter_max=solver.sweeps + 1)))
+        cores = peer(n_iter_max=solver.sweeps)
+    return PeerResult(
+        method,
+        case.name,
+        min(ours),
+        (min(more) - min(one)) / solver.sweeps,
+        _error(fit.ring, x),
+        _error(TensorRing([np.asarray(core) for core in cores]), x),
+    )
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def _error(ring: TensorRing, x: NDArray[Any]) -> float:
+    return float(np.linalg.norm(np.asarray(ring) - x) / np.linalg.norm(x))

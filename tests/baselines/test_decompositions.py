@@ -1,0 +1,203 @@
+"""What all five decomposition baselines promise: bits, dtypes, histories, callbacks, plans, and clear refusals."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ringlet
+from oracles import fast_dense, random_cores
+from ringlet import Status, TensorRing, complete, decompose
+from ringlet.baselines import TRALS, TRSVD, RandomizedTRALS, RandomizedTRSVD, SampledTRALS
+from ringlet.errors import ArgumentError, BudgetError
+
+SHAPE, RANK = (24, 20, 16), (3, 3, 3)
+X = fast_dense(random_cores(SHAPE, RANK)) + 5.0
+X = X + 0.1 * np.random.default_rng(0).standard_normal(SHAPE)
+ITERATIVE = [
+    TRALS(sweeps=4, tol=0),
+    RandomizedTRALS(sweeps=4, tol=0, sketch=12),
+    SampledTRALS(sweeps=4, tol=0),
+    SampledTRALS(sweeps=4, tol=0, sampling="exact-leverage"),
+    SampledTRALS(sweeps=4, tol=0, sampling="uniform"),
+]
+ONE_PASS = [TRSVD(), RandomizedTRSVD()]
+ALL = [*ITERATIVE, *ONE_PASS]
+
+
+def name(solver):
+    return type(solver).__name__ + getattr(solver, "sampling", "")
+
+
+def bits(ring):
+    return b"".join(core.tobytes() for core in ring.cores)
+
+
+@pytest.fixture
+def many_pieces(monkeypatch):
+    """Blocks so small that even little data are cut into many pieces."""
+    ringlet.solvers.plan.plan_core.cache_clear()
+    monkeypatch.setattr("ringlet.solvers.plan._BLOCK_LEAST", 1 << 9)
+    monkeypatch.setattr("ringlet.solvers.plan._BLOCK_MOST", 1 << 9)
+    monkeypatch.setattr("ringlet.solvers.plan._OPERATOR_BYTES", 1 << 9)
+    monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ENTRIES", 1 << 9)
+    monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ROWS", 0)
+    monkeypatch.setattr("ringlet.baselines.sampled_trals._BLOCK_ENTRIES", 1 << 8)
+    monkeypatch.setattr("ringlet.baselines.sampled_trals._BLOCK_ROWS", 16)
+    monkeypatch.setattr("ringlet.sampling.exact_leverage.PIECE_ENTRIES", 1 << 8)
+    monkeypatch.setattr("ringlet.ring.kronecker._SHARED_ENTRIES", 0)
+    yield
+    ringlet.solvers.plan.plan_core.cache_clear()
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+def test_seed_gives_the_same_bits_on_any_number_of_threads(solver, many_pieces):
+    rings = [decompose(X, RANK, solver=replace(solver, threads=count), seed=7).ring for count in (1, 2, 3, None)]
+    assert len({bits(ring) for ring in rings}) == 1
+
+
+@pytest.mark.parametrize("solver", ITERATIVE, ids=name)
+def test_another_seed_gives_another_start(solver):
+    assert bits(decompose(X, RANK, solver=solver, seed=1).ring) != bits(decompose(X, RANK, solver=solver, seed=2).ring)
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+@pytest.mark.parametrize("dtype", ["u1", "i4", "f4", "f8"])
+def test_every_dtype_is_fitted_in_its_working_precision(solver, dtype):
+    x = np.clip(10 * X + 50, 0, 255).astype(dtype)
+    before = x.copy()
+    fit = decompose(x, RANK, solver=solver)
+    assert fit.ring.dtype == (np.float64 if dtype == "f8" else np.float32)
+    double = decompose(x, RANK, solver=replace(solver, dtype="f8"))
+    ours, theirs = (np.linalg.norm(np.asarray(other.ring) - x.astype(float)) for other in (fit, double))
+    assert ours < 1.02 * theirs
+    np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_results_follow_the_units_of_the_data(solver, scale):
+    plain, scaled = decompose(X, RANK, solver=solver), decompose(X * scale, RANK, solver=solver)
+    np.testing.assert_allclose(np.asarray(scaled.ring) / scale, np.asarray(plain.ring), rtol=1e-4, atol=1e-3)
+    assert scaled.history[-1].loss == pytest.approx(plain.history[-1].loss * scale**2, rel=1e-3)
+
+
+@pytest.mark.parametrize("solver", ITERATIVE, ids=name)
+def test_histories_callbacks_and_statuses(solver):
+    seen = []
+    fit = decompose(X, RANK, solver=solver, callback=lambda state: seen.append((state.sweep, state.ring)))
+    assert fit.status is Status.SWEEPS_USED
+    assert [record.sweep for record in fit.history] == [1, 2, 3, 4] == [sweep for sweep, _ in seen]
+    assert bits(seen[-1][1]) == bits(fit.ring)
+    assert all(isinstance(ring, TensorRing) and ring.shape == SHAPE for _, ring in seen)
+    assert all(record.sigma == np.inf and record.mean_weight == 1.0 for record in fit.history)
+    assert fit.weights((0, 0)).tolist() == [1.0] * SHAPE[2]
+    stopped = decompose(X, RANK, solver=solver, callback=lambda state: state.sweep == 2)
+    assert stopped.status is Status.STOPPED
+    assert len(stopped.history) == 2
+    loose = decompose(X, RANK, solver=replace(solver, tol=10.0, sweeps=20))
+    assert loose.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("solver", ONE_PASS, ids=name)
+def test_one_pass_is_enough(solver):
+    fit = decompose(X, RANK, solver=solver, callback=lambda state: state.ring.shape == SHAPE and None)
+    assert fit.status is Status.DONE
+    assert len(fit.history) == 1
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+def test_interruption_leaves_a_ring(solver):
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    fit = decompose(X, RANK, solver=solver, callback=interrupt)
+    assert fit.status is Status.INTERRUPTED
+    assert fit.ring.shape == SHAPE
+
+
+def test_an_interrupted_first_pass_leaves_zeros(monkeypatch):
+    def interrupt(self, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TRSVD, "truncate", interrupt)
+    fit = decompose(X, RANK, solver=TRSVD())
+    assert fit.status is Status.INTERRUPTED
+    assert fit.ring.norm() == 0.0
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+def test_complete_gives_the_dense_tensor_and_the_ring(solver, capsys):
+    est = complete(X, solver=solver, rank=RANK, progress=True)
+    np.testing.assert_array_equal(est.tensor, np.asarray(est.ring))
+    assert est.tensor.shape == SHAPE
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+@pytest.mark.parametrize("order", [2, 4])
+def test_matrices_and_higher_orders_work(solver, order):
+    shape = (24, 20, 6, 5)[:order]
+    x = fast_dense(random_cores(shape, (2,) * order, seed=3))
+    fit = decompose(x, 2, solver=replace(solver, sweeps=40) if solver in ITERATIVE else solver)
+    assert fit.ring.shape == shape
+    if order == 2:  # rank-2 bonds carry a matrix of rank 4
+        assert np.linalg.norm(np.asarray(fit.ring) - x) < 0.6 * np.linalg.norm(x)
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+def test_missing_data_are_refused(solver):
+    mask = np.ones(SHAPE, bool)
+    assert np.isfinite(decompose(X, RANK, solver=solver, mask=mask).ring.norm())  # nothing is missing
+    mask[1, 2, 3] = False
+    with pytest.raises(ArgumentError, match=rf"solver={type(solver).__name__}\(\) needs complete data, but 1 entries"):
+        decompose(X, RANK, solver=solver, mask=mask)
+    holed = X.copy()
+    holed[0, 0, 0] = np.nan
+    with pytest.raises(ArgumentError, match="needs complete data"):
+        complete(holed, rank=RANK, solver=solver)
+
+
+@pytest.mark.parametrize("solver", ONE_PASS, ids=name)
+def test_methods_that_start_by_themselves_take_no_init(solver):
+    with pytest.raises(ArgumentError, match="init is not allowed"):
+        decompose(X, RANK, solver=solver, init=random_cores(SHAPE, RANK))
+
+
+@pytest.mark.parametrize("solver", ITERATIVE, ids=name)
+def test_init_must_fit(solver):
+    with pytest.raises(ArgumentError, match="init has shape"):
+        decompose(X, RANK, solver=solver, init=random_cores(SHAPE, (2, 3, 3)))
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+def test_a_budget_that_is_too_small_is_refused_with_what_is_needed(solver):
+    cost = ringlet.plan(SHAPE, RANK, solver=solver, dtype="f8")
+    assert cost.operations > 0
+    assert type(solver).__name__ in str(cost) or "sweep" in str(cost)
+    roomy = replace(solver, memory=cost.memory)
+    assert decompose(X, RANK, solver=roomy).ring.shape == SHAPE
+    with pytest.raises(BudgetError, match=r"memory=1 kB.*|.*more than memory=1 kB"):
+        decompose(X, RANK, solver=replace(solver, memory="1kB"))
+
+
+@pytest.mark.parametrize("solver", ALL, ids=name)
+def test_working_memory_stays_within_the_plan(solver):
+    shape, rank = (120, 100, 40), (5, 5, 5)
+    x = np.random.default_rng(0).standard_normal(shape).astype("f4")
+    solver = replace(solver, threads=1)
+    planned = ringlet.plan(shape, rank, solver=solver, dtype=x.dtype).memory
+    decompose(x[:10, :10, :10], 2, solver=solver)  # modules are imported, caches filled
+    tracemalloc.start()
+    try:
+        decompose(x, rank, solver=solver)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.3 * planned + 2_000_000  # the survey of the data, and small things
+
+
+def test_numbers_that_the_precision_cannot_hold_are_refused():
+    for solver in ALL:
+        with pytest.raises(ArgumentError, match="float32 cannot work with"):
+            decompose(X * 1e-60, RANK, solver=replace(solver, dtype="f4"))
