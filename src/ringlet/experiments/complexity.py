@@ -1,21 +1,23 @@
 """How time and memory of the decompositions, and of FGMC, grow with I, r, N and J, beside the paper's table.
 
-Times are processor time of one sweep (of the whole method for those without sweeps) on one thread, the least of several.
+Times are processor time of one sweep (of the whole method where there are none) on one thread, the least of several.
 Memory is the peak of what NumPy allocates from the start of the method to the end of its first sweep, beside the data.
 """
 
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from math import nan, sqrt
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
+from ringlet.experiments.isolated import Job
 from ringlet.experiments.methods import DECOMPOSITIONS, METHODS, chosen_methods
 from ringlet.ring import GramChain
 from ringlet.solvers.problem import Problem
@@ -71,7 +73,7 @@ class Growth:
 
 
 def _full(s: Sizes) -> float:
-    return s["N"] * s["I"] ** s["N"] * s["r"] ** 4 + s["N"] * s["r"] ** 6
+    return float(s["N"] * s["I"] ** s["N"] * s["r"] ** 4 + s["N"] * s["r"] ** 6)
 
 
 PAPER = {
@@ -113,7 +115,7 @@ class Series:
     method: str
     axis: str
 
-    job = "complexity"
+    job: ClassVar[Job] = "complexity"
 
     @property
     def points(self) -> list[Sizes]:
@@ -145,9 +147,7 @@ def series(methods: Sequence[str] = (), axes: Sequence[str] = ()) -> list[Series
         if axis not in AXES:
             raise ArgumentError(f"there is no item {axis!r} in complexity; its items are the sizes {', '.join(AXES)}")
     names = chosen_methods(GROWTH_METHODS, methods) if methods else GROWTH_METHODS
-    return [
-        Series(name, axis) for axis in (axes or AXES) for name in names if axis in PAPER[name].exponents
-    ]
+    return [Series(name, axis) for axis in (axes or AXES) for name in names if axis in PAPER[name].exponents]
 
 
 def measure(argument: dict[str, Any]) -> dict[str, Any]:
@@ -166,26 +166,19 @@ def _sweep(name: str, sizes: Sizes) -> tuple[float, int]:
     shape, rank = (sizes["I"],) * sizes["N"], (sizes["r"],) * sizes["N"]
     source = as_source(np.random.default_rng(0).standard_normal(shape, np.float32), None)
     problem = Problem(source, survey(source), rank, 0)
-    with solver.start(problem) as run:  # warms up, too
+
+    def first() -> None:
+        with solver.start(problem) as run:
+            run.sweep(1)
+
+    first()  # warms up
+    if not isinstance(solver, IterativeSolver):
+        return _least(first), _peak(first)
+    with solver.start(problem) as run:
         run.sweep(1)
-    if isinstance(solver, IterativeSolver):
-        with solver.start(problem) as run:
-            run.sweep(1)
-            numbers = iter(range(2, 2 + _REPEATS))
-            seconds = _least(lambda: run.sweep(next(numbers)))
-    else:
-
-        def whole() -> None:
-            with solver.start(problem) as run:
-                run.sweep(1)
-
-        seconds = _least(whole)
-
-    def begin() -> None:
-        with solver.start(problem) as run:
-            run.sweep(1)
-
-    return seconds, _peak(begin)
+        numbers = count(2)
+        seconds = _least(lambda: run.sweep(next(numbers)))
+    return seconds, _peak(first)
 
 
 def _gram(_name: str, sizes: Sizes) -> tuple[float, int]:
@@ -293,9 +286,7 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope:
     return Slope(round(slope, 9), round(slope - reach, 9), round(slope + reach, 9))
 
 
-def _note(
-    time: Slope, said: float, seconds: Sequence[float], operations: Sequence[float], *, exponential: bool
-) -> str:
+def _note(time: Slope, said: float, seconds: Sequence[float], operations: Sequence[float], *, exponential: bool) -> str:
     """What to keep in mind when reading a slope."""
     notes = []
     if min(seconds) < _OVERHEAD:

@@ -74,7 +74,9 @@ def draw_ablation(rows: Sequence[Row], out: Path) -> list[Path]:
         dress(axes)
         for number, method in enumerate(_methods(rows)):
             sizes = sorted({row.samples for row in rows if row.method == method and row.samples})
-            values = [_mean(quantity, [row for row in rows if row.method == method and row.samples == s]) for s in sizes]
+            values = [
+                _mean(quantity, [row for row in rows if row.method == method and row.samples == s]) for s in sizes
+            ]
             style = {"color": colours[method], "marker": _MARKERS[number], "zorder": 3 if method == "SAWRTRD" else 2}
             axes.plot(sizes, values, linewidth=2, markersize=5, label=METHODS[method].label, **style)
         axes.set_xlabel("sample size J", color=INK)
@@ -172,8 +174,18 @@ def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str) -> None:
     done = sum(row.seconds is not None for row in rows)
     if not done:
         _hatched(axes, place, 1.0, 0.8)
-        axes.text(place, 0.04, f" {_why(rows)}", rotation=90, ha="center", va="bottom", size=8, color=INK,
-                  transform=axes.get_xaxis_transform(), bbox={"color": "white", "pad": 1.0})  # fmt: skip
+        axes.text(
+            place,
+            0.04,
+            f" {_why(rows)}",
+            rotation=90,
+            ha="center",
+            va="bottom",
+            size=8,
+            color=INK,
+            transform=axes.get_xaxis_transform(),
+            bbox={"color": "white", "pad": 1.0},
+        )
         return
     axes.bar(place, seconds, 0.8, color=colour)
     text = f"{seconds:.2g}" if seconds < 99.5 else f"{seconds:.0f}"
@@ -209,8 +221,17 @@ def _mark_noises(axes: Any, noises: Sequence[str]) -> None:
     for noise in dict.fromkeys(noises):
         places = [place for place, one in enumerate(noises) if one == noise]
         middle = (places[0] + places[-1]) / 2
-        axes.text(middle, 1.01, NOISES[noise], ha="center", va="bottom", size=9, color=INK, style="italic",
-                  transform=axes.get_xaxis_transform())  # fmt: skip
+        axes.text(
+            middle,
+            1.01,
+            NOISES[noise],
+            ha="center",
+            va="bottom",
+            size=9,
+            color=INK,
+            style="italic",
+            transform=axes.get_xaxis_transform(),
+        )
         if places[0]:
             axes.axvline(places[0] - 0.5, color=FRAME, linewidth=1, linestyle=(0, (4, 3)))
 
@@ -221,8 +242,15 @@ def _legend(figure: Any, methods: Sequence[str], colours: dict[str, str], *, hat
     handles = [Patch(color=colours[method], label=METHODS[method].label) for method in methods]
     if hatched:
         handles.append(Patch(facecolor="white", edgecolor=FRAME, hatch="////", label="could not be run"))
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False, labelcolor=INK,
-                  columnspacing=1.2, handlelength=1.2)  # fmt: skip
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=len(handles),
+        frameon=False,
+        labelcolor=INK,
+        columnspacing=1.2,
+        handlelength=1.2,
+    )
 
 
 def _plain_numbers(axes: Any) -> None:

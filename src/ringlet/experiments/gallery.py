@@ -42,7 +42,7 @@ class Gallery:
 
 
 def find_galleries(records: Iterable[Record], experiment: str, out: Path) -> list[Gallery]:
-    """One gallery for every item of which some trial has kept pictures; in the ablation, for every sample size of it."""
+    """One gallery for every item of which pictures were kept; in the ablation, for every sample size of it."""
     by_name: dict[str, list[Record]] = {}
     for record in latest(records):
         if record["experiment"] == experiment and record["status"] == "ok" and record["run"] == 1:

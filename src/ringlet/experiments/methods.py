@@ -10,7 +10,16 @@ from ringlet.experiments.items import Item
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
 from ringlet.solvers.solver import Solver
 
-__all__ = ["ABLATION", "COMPLETIONS", "DECOMPOSITIONS", "METHODS", "SAMPLES", "Method", "chosen_methods", "settings_for"]
+__all__ = [
+    "ABLATION",
+    "COMPLETIONS",
+    "DECOMPOSITIONS",
+    "METHODS",
+    "SAMPLES",
+    "Method",
+    "chosen_methods",
+    "settings_for",
+]
 
 SAMPLES = 30_000  # the paper's J
 _TOL = 1e-3

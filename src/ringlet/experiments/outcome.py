@@ -1,4 +1,4 @@
-"""All that is drawn from results.jsonl: tables, figures, and the page. Runs nothing, so it can be redone at any time."""
+"""All that is drawn from results.jsonl: tables, figures, the page. Runs nothing, so it can be redone at any time."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -29,7 +29,7 @@ for (const viewer of document.querySelectorAll(".viewer")) {
       fill(select, labels, place >= 0 ? place : otherwise);
     };
     keep(left, Math.min(1, labels.length - 1));
-    keep(right, labels.length - 1);
+    keep(right, labels.includes("SAWRTRD") ? labels.indexOf("SAWRTRD") : labels.length - 1);
     showBoth();
   };
   const slide = () => {

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean
 
 from ringlet.amounts import format_bytes
-from ringlet.experiments.catalogue import EXPERIMENTS, Experiment
+from ringlet.experiments.catalogue import Experiment
 from ringlet.experiments.complexity import GrowthRow
 from ringlet.experiments.gallery import Gallery, Picture
 from ringlet.experiments.journal import Record
@@ -25,6 +25,8 @@ __all__ = ["Section", "growth_section", "section", "write_page"]
 
 _QUALITY = 90  # of the WebP pictures: a hundred of them have to fit into a page
 _NOTHING = "–"
+_TEXT = ("noise", "not run", "paper's formula", "note")  # columns of words, to the left
+_WORDS = ' class="words"'
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ class Section:
     galleries: Sequence[Gallery] = field(default_factory=list)
 
 
-def section(experiment: Experiment, rows: Sequence[Row], figures: Sequence[Path], galleries: Sequence[Gallery]) -> Section:
+def section(
+    experiment: Experiment, rows: Sequence[Row], figures: Sequence[Path], galleries: Sequence[Gallery]
+) -> Section:
     """The section of an experiment with photos or videos."""
     items = list(dict.fromkeys(row.item for row in rows))
     observed = "All entries are observed." if experiment.observed == 1 else "30 % of the entries are observed."
@@ -87,7 +91,9 @@ def growth_section(rows: Sequence[GrowthRow], figures: Sequence[Path]) -> Sectio
         for row in rows
     ]
     heads = ("method, size", "paper's formula", "paper", "paper here", "time (95 %)", "memory (95 %)", "note")
-    return Section("complexity", "Measured growth of time and memory", words, figures, [("Slopes", _table(heads, cells))])
+    return Section(
+        "complexity", "Measured growth of time and memory", words, figures, [("Slopes", _table(heads, cells))]
+    )
 
 
 def write_page(path: Path, sections: Sequence[Section], records: Sequence[Record]) -> None:
@@ -103,7 +109,8 @@ def write_page(path: Path, sections: Sequence[Section], records: Sequence[Record
         f"<style>{style}</style></head><body>"
         "<header><h1>Robust tensor rings: the paper’s experiments, run with Ringlet</h1>"
         f'<p class="muted">{escape(_circumstances(records))}</p></header>'
-        f'<nav aria-label="Experiments"><ul>{links}</ul></nav><main>{body}</main><script>{script}</script></body></html>\n'
+        f'<nav aria-label="Experiments"><ul>{links}</ul></nav><main>{body}</main>'
+        f"<script>{script}</script></body></html>\n"
     )
     with atomic_output(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -123,7 +130,8 @@ def _circumstances(records: Sequence[Record]) -> str:
 
 def _section(one: Section) -> str:
     tables = "".join(
-        f'<h3>{escape(title)}</h3><div class="wide" tabindex="0" role="region" aria-label="{escape(title)}">{table}</div>'
+        f'<h3>{escape(title)}</h3><div class="wide" tabindex="0" role="region" aria-label="{escape(title)}">'
+        f"{table}</div>"
         for title, table in one.tables
     )
     figures = "".join(
@@ -142,7 +150,8 @@ def _viewer(galleries: Sequence[Gallery]) -> str:
         {
             "name": gallery.name,
             "pictures": [
-                {"label": picture.label, "note": picture.note, "source": _source(picture)} for picture in gallery.pictures
+                {"label": picture.label, "note": picture.note, "source": _source(picture)}
+                for picture in gallery.pictures
             ],
         }
         for gallery in galleries
@@ -235,7 +244,7 @@ def _number(values: Iterable[float | None], form: str) -> str:
 
 
 def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    head = "".join(f'<th scope="col"{_WORDS if name in _TEXT else ""}>{escape(name)}</th>' for name in heads)
     body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

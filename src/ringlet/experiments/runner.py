@@ -1,4 +1,4 @@
-"""Working through a list of tasks, each in its own process, with a journal that makes it possible to stop at any time."""
+"""Working through a list of tasks, each in its own process, with a journal that lets it be stopped at any time."""
 
 import platform
 from collections.abc import Callable, Iterable, Sequence

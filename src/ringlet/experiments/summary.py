@@ -60,7 +60,7 @@ def latest(records: Iterable[Record]) -> list[Record]:
 
 
 def summarise(records: Iterable[Record]) -> list[Row]:
-    """Rows of all experiments with photos and videos: experiments and methods as the paper has them, items as they came."""
+    """Rows of all experiments with photos and videos: methods in the paper's order, items as they came."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in latest(records):
         if record["experiment"] in EXPERIMENTS:
@@ -70,7 +70,7 @@ def summarise(records: Iterable[Record]) -> list[Row]:
     items = {item: place for place, (_, item, _, _) in reversed(list(enumerate(groups)))}
     order = list(EXPERIMENTS)
     ordered = sorted(groups, key=lambda key: (order.index(key[0]), items[key[1]], key[2] or 0, places[key[3]]))
-    return [_row(*key, groups[key]) for key in ordered]
+    return [_row(groups[key]) for key in ordered]
 
 
 def write_csv(rows: Sequence[Row], path: Path) -> None:
@@ -99,7 +99,8 @@ def _write(path: Path, names: list[str], table: list[dict[str, Any]]) -> None:
         writer.writerows(table)
 
 
-def _row(experiment: str, item: str, samples: int | None, method: str, records: list[Record]) -> Row:
+def _row(records: list[Record]) -> Row:
+    first = records[0]
     good = [record for record in records if record["status"] == "ok"]
     bad = [record["status"] for record in records if record["status"] != "ok"]
 
@@ -107,11 +108,11 @@ def _row(experiment: str, item: str, samples: int | None, method: str, records: 
         return mean(record[name] for record in good) if good else None
 
     return Row(
-        experiment=experiment,
-        item=item,
-        noise=records[0]["noise"],
-        method=method,
-        samples=samples,
+        experiment=first["experiment"],
+        item=first["item"],
+        noise=first["noise"],
+        method=first["method"],
+        samples=_samples(first),
         runs=len(good),
         psnr=average("psnr"),
         psnr_deviation=stdev(record["psnr"] for record in good) if len(good) > 1 else None,

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ringlet.amounts import format_bytes
 from ringlet.api import complete, decompose, plan
 from ringlet.errors import BudgetError
 from ringlet.execution.memory import peak_memory, reset_peak_memory
+from ringlet.experiments.isolated import Job
 from ringlet.experiments.items import Item, pictures
 from ringlet.experiments.methods import METHODS, Method
 from ringlet.experiments.noise import Noise, Purpose, add_noise, generator, observed_entries
@@ -60,7 +61,7 @@ class Trial:
     settings: dict[str, Any]
     clip: bool = False
 
-    job = "trial"
+    job: ClassVar[Job] = "trial"
 
     @property
     def identity(self) -> dict[str, Any]:

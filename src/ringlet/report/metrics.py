@@ -87,7 +87,7 @@ def ssim(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
 
 
 def _squares(estimate: ArrayLike, truth: ArrayLike) -> tuple[float, float, int]:
-    """Sums of squares of the error and of the truth, and the number of entries; a slab at a time, as videos are large."""
+    """Sums of squares of the error and of the truth, and the number of entries; a slab at a time: videos are large."""
     x, y = _pair(estimate, truth)
     x, y = np.atleast_1d(x), np.atleast_1d(y)
     step = max(1, _SLAB_ENTRIES * len(y) // max(1, y.size))

@@ -63,24 +63,37 @@ _folder = click.Path(path_type=Path, file_okay=False)
 
 @click.command(name="paper")
 @click.argument("name", metavar="EXPERIMENT", type=click.Choice(_NAMES))
-@click.option("--images", type=_folder, metavar="DIR", help="Folder of photos; without it, scikit-image's, scaled down.")
+@click.option(
+    "--images", type=_folder, metavar="DIR", help="Folder of photos; without it, scikit-image's, scaled down."
+)
 @click.option("--videos", type=_folder, metavar="DIR", help="Folder of videos, files or folders of frames.")
 @click.option("--out", type=_folder, default=Path("paper-results"), show_default=True, help="Where everything goes.")
 @click.option("--runs", type=click.IntRange(1), default=2, show_default=True, help="Runs, each with its own noise.")
 @click.option(
-    "--sweeps", default="30", show_default=True, metavar="N|own", callback=_sweeps,
+    "--sweeps",
+    default="30",
+    show_default=True,
+    metavar="N|own",
+    callback=_sweeps,
     help="At most so many for all methods, or what each has by itself.",
-)  # fmt: skip
+)
 @click.option("--methods", metavar="A,B,...", callback=_words, help="Only these methods.")
 @click.option("--items", metavar="A,B,...", callback=_words, help="Only these photos or videos; of complexity: sizes.")
 @click.option(
-    "--samples", type=INTEGERS, default=",".join(map(str, ABLATION_SAMPLES)), show_default=True, metavar="J,J,...",
-    callback=_samples, help="Sample sizes of the ablation.",
-)  # fmt: skip
+    "--samples",
+    type=INTEGERS,
+    default=",".join(map(str, ABLATION_SAMPLES)),
+    show_default=True,
+    metavar="J,J,...",
+    callback=_samples,
+    help="Sample sizes of the ablation.",
+)
 @click.option(
-    "--budget", metavar="SIZE", callback=_budget,
+    "--budget",
+    metavar="SIZE",
+    callback=_budget,
     help="Memory of a trial, data included, e.g. 8GB; by default four fifths of the machine's.",
-)  # fmt: skip
+)
 @click.option("--clip", is_flag=True, help="Score estimates clipped to the data's range.")
 @click.option("--retry", is_flag=True, help="Run again what has failed.")
 @click.option("--redraw", is_flag=True, help="Run nothing; draw what results.jsonl has.")
@@ -137,17 +150,16 @@ def _tasks(name: str, images: Path | None, videos: Path | None, wishes: Wishes) 
         return list(_choice(name, images, videos).build(wishes))
     choices = [_choice(one, images, videos) for one in _NAMES if one != "all"]
     methods = dict.fromkeys(method for choice in choices for method in choice.methods)
-    chosen_methods(methods, wishes.methods)  # which refuses names that no experiment has
+    asked = chosen_methods(methods, wishes.methods)  # which refuses names that no experiment has
     items = dict.fromkeys(item for choice in choices for item in choice.items)
     for item in wishes.items:
         if item not in items:
             raise ArgumentError(f"there is no item {item!r}; allowed are {', '.join(items)}")
     tasks: list[Task] = []
     for choice in choices:
-        own_methods = tuple(chosen_methods(methods, wishes.methods))
         own = replace(
             wishes,
-            methods=tuple(method for method in own_methods if method in choice.methods),
+            methods=tuple(method for method in asked if method in choice.methods),
             items=tuple(item for item in wishes.items if item in choice.items),
         )
         if bool(own.methods) == bool(wishes.methods) and bool(own.items) == bool(wishes.items):
