@@ -69,8 +69,12 @@ def summarise(records: Iterable[Record]) -> list[Row]:
     places = {name: place for place, name in enumerate(METHODS)}
     items = {item: place for place, (_, item, _, _) in reversed(list(enumerate(groups)))}
     order = list(EXPERIMENTS)
-    ordered = sorted(groups, key=lambda key: (order.index(key[0]), items[key[1]], key[2] or 0, places[key[3]]))
-    return [_row(groups[key]) for key in ordered]
+
+    def place(key: tuple[Any, ...]) -> tuple[int, ...]:
+        experiment, item, samples, method = key
+        return order.index(experiment), items[item], samples if experiment == "ablation" else 0, places[method]
+
+    return [_row(groups[key]) for key in sorted(groups, key=place)]
 
 
 def write_csv(rows: Sequence[Row], path: Path) -> None:
