@@ -1,14 +1,13 @@
 """How fast a ring turns into a dense block, as a share of the machine's speed in large matrix products."""
 
 from dataclasses import asdict, dataclass
-from itertools import combinations
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from ringlet.bench.timing import least_seconds
 from ringlet.ring import TensorRing
+from ringlet.ring.evaluate import dense_operations
 
 __all__ = ["Evaluation", "measure_evaluation"]
 
@@ -30,7 +29,7 @@ class Evaluation:
     ring : str
     seconds : float
     share_of_sgemm : float
-        Operations of the final product alone count; merging cores and writing the result are overhead.
+        The operations of the matrix products count; copying and writing the result are overhead.
     entries_per_second : float
         Single entries at random places, a hundred thousand in one call.
     """
@@ -59,12 +58,11 @@ def _measure(name: str, shape: tuple[int, ...], rank: tuple[int, ...], speed: fl
     ring = TensorRing(
         [rng.standard_normal((rank[k], shape[k], rank[(k + 1) % order]), np.float32) for k in range(order)]
     )
-    bonds = min(rank[p] * rank[q] for p, q in combinations(range(order), 2))
     seconds = least_seconds(lambda: np.asarray(ring))
     places = tuple(rng.integers(0, length, _ENTRIES) for length in shape)
     return Evaluation(
         name,
         seconds,
-        2 * prod(shape) * bonds / seconds / speed,
+        dense_operations(ring.cores) / seconds / speed,
         _ENTRIES / least_seconds(lambda: ring[places]),
     )

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from itertools import chain, islice
 from threading import Lock
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Threads"]
 
@@ -42,7 +42,7 @@ class Threads(AbstractContextManager["Threads"]):
     def __enter__(self) -> "Threads":
         _blas.hold()
         if self.count > 1:
-            self._pool = ThreadPoolExecutor(self.count, thread_name_prefix="ringlet")
+            self._pool = ThreadPoolExecutor(self.count - 1, thread_name_prefix="ringlet")  # and the calling thread
         return self
 
     def __exit__(
@@ -56,23 +56,48 @@ class Threads(AbstractContextManager["Threads"]):
             _blas.release()
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Like `map`, over the threads; at most a few results wait at a time. A single piece runs where it is."""
+        """Like `map`, over the threads, of which the calling one is one; at most a few results wait at a time."""
         remaining = iter(items)
         first = list(islice(remaining, 2))
         if self._pool is None or len(first) < 2:
             yield from map(function, chain(first, remaining))
             return
-        waiting: deque[Future[Result]] = deque()
+        waiting: deque[_Piece[Item, Result]] = deque()
         try:
             for item in chain(first, remaining):
-                waiting.append(self._pool.submit(function, item))
+                waiting.append(_Piece(function, item, self._pool))
                 if len(waiting) >= 2 * self.count:
-                    yield waiting.popleft().result()
+                    yield _first_result(waiting)
             while waiting:
-                yield waiting.popleft().result()
+                yield _first_result(waiting)
         finally:
-            for future in waiting:
-                future.cancel()
+            for piece in waiting:
+                piece.future.cancel()
+
+
+class _Piece(Generic[Item, Result]):
+    """A piece of work handed to the pool, which the calling thread may take back while no other has begun it."""
+
+    def __init__(self, function: Callable[[Item], Result], item: Item, pool: ThreadPoolExecutor) -> None:
+        self._function = function
+        self._item = item
+        self.future: Future[Result] = pool.submit(function, item)
+
+    def done_here(self) -> bool:
+        """Do it now, in this thread, if it still waits."""
+        if self.future.done() or not self.future.cancel():
+            return False
+        self.future = Future()
+        self.future.set_result(self._function(self._item))
+        return True
+
+
+def _first_result(waiting: deque[_Piece[Item, Result]]) -> Result:
+    """The result of the first piece; while others work on it, this thread takes pieces from the far end."""
+    first = waiting[0]
+    while not first.future.done() and any(piece.done_here() for piece in reversed(waiting)):
+        pass
+    return waiting.popleft().future.result()
 
 
 class _BlasLimit:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core, merge, merge_cost
 
-__all__ = ["dense_block", "dense_points", "entries"]
+__all__ = ["dense_block", "dense_operations", "dense_points", "entries"]
 
 _BATCH_ENTRIES = 1 << 18  # entries of intermediate arrays: about the size of a cache
 _SLAB_ENTRIES = 1 << 20  # entries of the longer arc that are made at a time
@@ -51,8 +51,14 @@ def dense_block(cores: Sequence[Core]) -> NDArray[Any]:
         return np.empty(shape, cores[0].dtype)
     if len(cores) == 1:
         return np.ascontiguousarray(np.trace(cores[0], axis1=0, axis2=2))
-    cut = min((_Cut(cores, p, q) for p, q in combinations(range(len(cores)), 2)), key=_Cut.burden)
-    return cut.evaluate()
+    return _best_cut(cores).evaluate()
+
+
+def dense_operations(cores: Sequence[Core]) -> int:
+    """Floating-point operations of the products in `dense_block`, for at least two cores."""
+    cut = _best_cut(cores)
+    left, middle, right, bonds = cut.sizes
+    return 2 * left * middle * right * bonds + merge_cost(cut.inner_cores) + merge_cost(cut.outer_cores)
 
 
 def dense_points(cores: Sequence[Core], points: dict[int, NDArray[np.intp]]) -> NDArray[Any]:
@@ -154,6 +160,10 @@ def _chain_points(cores: Sequence[Core], batch: Sequence[NDArray[np.intp] | None
         columns = cores[-1].transpose(0, 2, 1).reshape(-1, cores[-1].shape[1])
         return (closing @ columns).reshape(count, -1)
     return (closing @ cores[-1][batch[-1]].reshape(count, -1, 1)).reshape(count, -1)
+
+
+def _best_cut(cores: Sequence[Core]) -> "_Cut":
+    return min((_Cut(cores, p, q) for p, q in combinations(range(len(cores)), 2)), key=_Cut.burden)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ __all__ = ["LOSSES", "Loss"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
+_EXACT_BELOW = 1e-3  # mean loss in squared widths
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -38,7 +40,11 @@ def _correntropy_weight(residual: Floats, width: float, out: Floats) -> Floats:
 
 
 def _correntropy_value(residual: Floats, width: float) -> Floats:
-    return np.asarray(-(width**2) * np.expm1(-0.5 * (residual / width) ** 2))
+    exponent = -0.5 * (residual / width) ** 2
+    value = 1.0 - np.exp(exponent)
+    if np.mean(value) < _EXACT_BELOW:  # digits are lost: the slower function that loses none
+        value = -np.expm1(exponent)
+    return np.asarray(width**2 * value)
 
 
 def _cauchy_weight(residual: Floats, width: float, out: Floats) -> Floats:
