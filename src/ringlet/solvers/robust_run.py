@@ -38,7 +38,7 @@ from ringlet.sources import ArraySource, Source
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = ["RobustRun"]
+__all__ = ["RingSnapshot", "RobustRun", "check_representable", "fill_empty"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -93,7 +93,7 @@ class RingSnapshot:
     def ring(self) -> TensorRing:
         """The ring in the data's units; slices without any data are made from their neighbours."""
         factor = self.cores[0].dtype.type(self.size ** (1 / len(self.cores)))
-        return TensorRing([core * factor for core in map(_fill_empty, self.cores, self.empty)])
+        return TensorRing([core * factor for core in map(fill_empty, self.cores, self.empty)])
 
     def tensor(self) -> NDArray[Any]:
         """The dense estimate."""
@@ -129,7 +129,7 @@ class RobustRun:
         scale = measure(source, problem.survey, problem.seed)
         self._size = scale.size
         self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
-        _check_representable(scale.size, self._dtype)
+        check_representable(scale.size, self._dtype)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
@@ -331,7 +331,7 @@ class RobustRun:
         return self._problem.survey.observed / prod(self._problem.source.shape)
 
 
-def _check_representable(size: float, dtype: np.dtype[Any]) -> None:
+def check_representable(size: float, dtype: np.dtype[Any]) -> None:
     """Refuse data so large or so small that the working precision cannot hold their size or its inverse."""
     limits = np.finfo(dtype)
     if not float(limits.tiny) * 1e3 < size < float(limits.max) / 1e3:
@@ -341,7 +341,7 @@ def _check_representable(size: float, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _fill_empty(core: Core, empty: Sequence[int]) -> Core:
+def fill_empty(core: Core, empty: Sequence[int]) -> Core:
     """Slices that no entry speaks for, interpolated between the nearest slices that have data."""
     if not empty:
         return core
