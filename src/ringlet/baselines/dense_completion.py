@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows
+from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows, ordinary_range
 from ringlet.execution import Threads
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
@@ -24,7 +24,6 @@ __all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "row_room", "third_or
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-_ORDINARY = 2.0  # entries farther from the centre than so many sizes of the data are outliers before the first sweep
 _BLOCK_ARRAYS = 12  # arrays of a block's size that a thread works in
 
 
@@ -105,7 +104,7 @@ class DenseRun:
         scale = measure(source, problem.survey, 0)  # the method is not random, so its scale must not be
         check_representable(scale.size, self.dtype)
         self.size = scale.size
-        self._centre = scale.centre
+        self._ordinary = ordinary_range(scale)
         self._shape = source.shape
         self._empty = problem.survey.empty
         self.observed = ObservedRows(source, shape, scale.size, self.dtype, self.run)
@@ -121,8 +120,8 @@ class DenseRun:
         raise NotImplementedError
 
     def extremes(self, values: Floats) -> Floats:
-        """How far entries lie beyond everything ordinary: where outliers start from, or they would take forever."""
-        return values - np.clip(values, self._centre - _ORDINARY, self._centre + _ORDINARY)
+        """How far entries lie beyond the ordinary: outliers start from there, or they would take forever to grow."""
+        return values - np.clip(values, *self._ordinary)
 
     def vector(self) -> Floats:
         """Zeros, one for every observed entry."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, row_room
+from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats, row_room
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import Unfolding, shrink, shrink_cost, shrink_room, soft, spectral_norm
@@ -17,13 +17,48 @@ from ringlet.solvers.solver import working_dtype
 
 __all__ = ["L1SNN"]
 
-_RATIO = 1.0
-_FIRST_THRESHOLD = 0.05
+_WEIGHT = 0.5  # of the default of lambda_1: measured, on photos
+_THRESHOLD = 0.03  # mu over the largest singular value of the data
 
 
 @dataclass(frozen=True, kw_only=True)
 class L1SNN(DenseCompletion):
-    """Robust completion by the sum of nuclear norms."""
+    """Robust completion by the sum of the nuclear norms of all unfoldings (HoRPCA-S).
+
+    Minimises ``sum_n ||Y_(n)||_* + lambda_1 ||E||_1`` subject to ``Y + E = X`` on the observed entries, where ``Y_(n)``
+    has mode n as rows and all others as columns. All modes of the tensor are used as they are.
+
+    Parameters
+    ----------
+    outlier_weight : float, optional
+        lambda_1; by default ``0.5 N / sqrt(rho max_n I_n)`` for a tensor of order N, rho being the share of observed
+        entries.
+    penalty : float, optional
+        1 / mu, in inverse units of the data: singular values are thresholded by mu. By default that is 0.03 of the
+        largest one of the data. It changes the way to the solution, not the solution.
+    sweeps : int
+        At most so many iterations.
+    tol : float
+        Stop when both the relative change of Y and the relative violation of the constraints are below it; 0 runs all
+        sweeps.
+    dtype, memory, threads
+        As in `ringlet.AWRTRD`.
+
+    References
+    ----------
+    Goldfarb & Qin, "Robust low-rank tensor recovery: models and algorithms", SIAM J. Matrix Anal. Appl. 35, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.multiply.outer(np.outer(np.arange(1.0, 13), np.arange(1.0, 11)), np.arange(1.0, 9))
+    >>> damaged = x.copy()
+    >>> damaged[2, 3, 1] = 1e5                       # wrong
+    >>> damaged[5, 6, :4] = np.nan                   # missing
+    >>> estimate = ringlet.complete(damaged, solver=L1SNN(tol=1e-5, sweeps=300)).tensor
+    >>> bool(np.linalg.norm(estimate - x) < 1e-3 * np.linalg.norm(x))
+    True
+    """
 
     sweeps: int = 100
 
@@ -32,8 +67,8 @@ class L1SNN(DenseCompletion):
         itemsize = working_dtype(dtype, self.dtype).itemsize
         threads = Threads(self.threads).count
         matrices = unfoldings(shape)
-        # D_n of all modes, Y, what is shrunk or the new Y, E and v
-        memory = itemsize * (len(shape) + 4) * prod(shape)
+        # D_n of all modes, Y, what is shrunk or the new Y, and v
+        memory = itemsize * (len(shape) + 3) * prod(shape)
         memory += max(shrink_room(matrix, threads) for matrix in matrices) + row_room(shape, itemsize, threads)
         return checked(DensePlan("L1SNN", shape, sum(map(shrink_cost, matrices)), memory), self.budget)
 
@@ -55,7 +90,6 @@ class L1SNNRun(DenseRun):
         self._unfoldings = unfoldings(shape)
         self._shifted = [np.zeros(shape, self.dtype) for _ in shape]  # D_n
         self._multiplier = self.vector()  # mu v
-        self._outliers = self.vector()  # E
         filled = np.zeros(shape, self.dtype)
 
         def begin(block: RowBlock) -> float:
@@ -67,14 +101,14 @@ class L1SNNRun(DenseRun):
         self._data_norm = sqrt(sum(self.run(begin, self.observed.blocks)))
         if solver.penalty is None:
             norm = max(spectral_norm(filled, matrix, self.run) for matrix in self._unfoldings)
-            self._threshold = _FIRST_THRESHOLD * norm or 1.0  # mu
+            self._threshold = _THRESHOLD * norm or 1.0  # mu
         else:
             self._threshold = 1.0 / (solver.penalty * self.size)
-        self._weight = solver.outlier_weight or _RATIO / sqrt(max(shape))  # lambda_1
+        self._weight = solver.outlier_weight or _WEIGHT * len(shape) / sqrt(self.share * max(shape))  # lambda_1
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """One iteration."""
-        apart = sum(map(self._step, self._unfoldings, self._shifted))
+        apart = sum(map(self._step, self._unfoldings, self._shifted))  # X_n
         order = len(self._shifted)
         model = np.empty_like(self.model)
 
@@ -84,14 +118,13 @@ class L1SNNRun(DenseRun):
             last = self.model[rows]
             target = values + self._multiplier[place]
             outliers = soft(target - last[mask], self._weight * self._threshold)  # E = soft(b - Y + mu v, mu lambda_1)
-            total = sum(shifted[rows] for shifted in self._shifted)  # M = sum_n (X_n - mu V_n)
+            total = np.add.reduce([shifted[rows] for shifted in self._shifted])  # M = sum_n (X_n - mu V_n)
             now = model[rows]
             np.divide(total, order, out=now)
             now[mask] = (total[mask] + target - outliers) / (order + 1)
             residuals = values - now[mask]
             left = outliers - residuals  # Y + E - b
             self._multiplier[place] -= left  # mu v = mu v - (Y + E - b)
-            self._outliers[place] = outliers
             moved = now - last
             return tuple(float(np.vdot(part, part)) for part in (moved, now, left, residuals))
 
@@ -104,7 +137,7 @@ class L1SNNRun(DenseRun):
             settling=size == 0.0 and self._data_norm > 0.0,
         )
 
-    def _step(self, unfolding: Unfolding, shifted: Any) -> float:
+    def _step(self, unfolding: Unfolding, shifted: Floats) -> float:
         """``X_n = SVT(Y + mu V_n, mu)`` for one mode; returns ``||X_n - Y||^2``."""
         part = np.empty_like(shifted)
         blocks = [block.rows for block in self.observed.blocks]

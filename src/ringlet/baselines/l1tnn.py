@@ -18,24 +18,25 @@ from ringlet.solvers.solver import working_dtype
 __all__ = ["L1TNN"]
 
 _TAU = 1.618  # step of the multiplier, below the golden ratio
-_FIRST_THRESHOLD = 0.05  # 1 / beta over the largest singular value of the data
+_WEIGHT = 0.9  # lambda over the value of the theory: measured, on photos
+_THRESHOLD = 0.05  # 1 / beta over the largest singular value of the data
 
 
 @dataclass(frozen=True, kw_only=True)
 class L1TNN(DenseCompletion):
-    r"""Robust completion by the tensor nuclear norm.
+    """Robust completion by the tensor nuclear norm.
 
-    Minimises ``||L||_TNN + lambda ||E||_1`` subject to ``L + E = X`` on the observed entries, where ``||L||_TNN`` is the
-    mean nuclear norm of the slices after a discrete Fourier transform along the third mode. Tensors of a higher order
-    are taken as I1 x I2 x (all others); of a matrix there is one slice.
+    Minimises ``||L||_TNN + lambda ||E||_1`` subject to ``L + E = X`` on the observed entries. ``||L||_TNN`` is the mean
+    nuclear norm of the slices after a discrete Fourier transform along the third mode. Tensors of a higher order are
+    taken as I1 x I2 x (all others); a matrix has one slice.
 
     Parameters
     ----------
     outlier_weight : float, optional
-        lambda; by default ``1 / sqrt(rho max(n1, n2) n3)``, rho being the share of observed entries.
+        lambda; by default ``0.9 / sqrt(rho max(n1, n2) n3)``, rho being the share of observed entries.
     penalty : float, optional
-        beta, over the data's units: ``1 / beta`` is the threshold of the singular values. By default it is 0.05 of the
-        largest one of the data. It changes the way to the solution, not the solution.
+        beta, in inverse units of the data: singular values are thresholded by ``1 / beta``. By default that is 0.05 of
+        the largest one of the data. It changes the way to the solution, not the solution.
     sweeps : int
         At most so many iterations.
     tol : float
@@ -50,9 +51,9 @@ class L1TNN(DenseCompletion):
     Examples
     --------
     >>> import numpy as np, ringlet
-    >>> x = np.multiply.outer(np.outer(np.arange(1.0, 13), np.arange(1.0, 11)), [1.0, 2.0, 3.0])
+    >>> x = np.multiply.outer(np.outer(np.arange(20.0, 40), np.arange(20.0, 36)), [1.0, 2.0, 3.0])
     >>> damaged = x.copy()
-    >>> damaged[2, 3, 1] = 1e4                       # wrong
+    >>> damaged[2, 3, 1] = 1e6                       # wrong
     >>> damaged[5, 6] = np.nan                       # missing
     >>> estimate = ringlet.complete(damaged, solver=L1TNN(tol=1e-5)).tensor
     >>> bool(np.linalg.norm(estimate - x) < 1e-3 * np.linalg.norm(x))
@@ -91,10 +92,10 @@ class L1TNNRun(DenseRun):
         self._multiplier = self.vector()  # Z / beta
         self._data_norm = sqrt(sum(self.run(self._begin, self.observed.blocks)))
         if solver.penalty is None:
-            self._threshold = _FIRST_THRESHOLD * self._slices.norm(self.run) or 1.0  # 1 / beta
+            self._threshold = _THRESHOLD * self._slices.norm(self.run) or 1.0  # 1 / beta
         else:
             self._threshold = 1.0 / (solver.penalty * self.size)
-        self._weight = solver.outlier_weight or 1.0 / sqrt(self.share * max(n1, n2) * n3)  # lambda
+        self._weight = solver.outlier_weight or _WEIGHT / sqrt(self.share * max(n1, n2) * n3)  # lambda
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """One iteration."""

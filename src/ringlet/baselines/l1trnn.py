@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import ceil, log, prod, sqrt
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -10,42 +10,89 @@ from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import Unfolding, shrink, shrink_cost, shrink_room, soft, spectral_norm
+from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.solvers.checks import check_number, check_one_of
+from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.solver import working_dtype
 
 __all__ = ["L1TRNN"]
 
-_LARGEST_PENALTY = 1e10
-_FIRST_PENALTY = 1.25
+_WEIGHT = 1.5  # of the default of lambda: measured, on photos
+_FIRST_PENALTY = 1.25  # mu before the first sweep, over the inverse of the largest singular value of the data
+_LARGEST_PENALTY = 1e10  # for data of size 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class L1TRNN(DenseCompletion):
-    """Robust completion by the tensor ring nuclear norm."""
+    """Robust completion by the tensor ring nuclear norm (RTRC).
+
+    Minimises ``sum_n w_n ||X_<n>||_* + lambda ||S||_1`` subject to ``X + S = T`` on the observed entries. ``X_<n>`` has
+    the modes n, n + 1, .. (cyclic, half of all, rounded up) as rows and the others as columns. The weights w_n sum to
+    one; larger unfoldings have smaller ones. All modes of the tensor are used as they are.
+
+    Parameters
+    ----------
+    outlier_weight : float, optional
+        lambda; by default 1.5 times the mean of ``1 / sqrt(rho max(a_n, b_n))`` over the unfoldings of size a_n x b_n,
+        rho being the share of observed entries.
+    penalty : float, optional
+        mu of the first sweep, in inverse units of the data: singular values are thresholded by ``w_n / mu``. By default
+        1.25 over the largest one of the data.
+    growth : float
+        mu is multiplied by it after every sweep.
+    unfoldings : int, optional
+        Use the first so many n; by default all that differ: N, or N / 2 where N is even.
+    sweeps : int
+        At most so many iterations.
+    tol : float
+        Stop when the relative changes of both X and S are below it; 0 runs all sweeps.
+    dtype, memory, threads
+        As in `ringlet.AWRTRD`.
+
+    References
+    ----------
+    Huang, Liu, Long & Zhu, "Robust low-rank tensor ring completion", IEEE Trans. Comput. Imaging 6, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.multiply.outer(np.outer(np.arange(1.0, 13), np.arange(1.0, 11)), np.arange(1.0, 9))
+    >>> damaged = x.copy()
+    >>> damaged[2, 3, 1] = 1e5                       # wrong
+    >>> damaged[5, 6, :4] = np.nan                   # missing
+    >>> estimate = ringlet.complete(damaged, solver=L1TRNN(tol=1e-5)).tensor
+    >>> bool(np.linalg.norm(estimate - x) < 1e-3 * np.linalg.norm(x))
+    True
+    """
 
     sweeps: int = 100
     growth: float = 1.1
-    unfoldings: Literal["all", "half"] = "all"
+    unfoldings: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("growth", self.growth, at_least=1)
-        check_one_of("unfoldings", self.unfoldings, ("all", "half"))
+        if self.unfoldings is not None:
+            check_number("unfoldings", self.unfoldings, at_least=1, whole=True)
 
     def matrices(self, shape: tuple[int, ...]) -> list[Unfolding]:
+        """The circular unfoldings that the method uses on a tensor of this shape."""
         order = len(shape)
-        half = ceil(order / 2)
-        count = order if self.unfoldings == "all" and order % 2 else half
-        return [Unfolding.of(shape, mode, half) for mode in range(count)]
+        different = order if order % 2 else order // 2
+        if self.unfoldings is not None and self.unfoldings > different:
+            raise ArgumentError(
+                f"unfoldings={self.unfoldings} is not allowed: of a tensor of order {order} only {different} differ"
+            )
+        return [Unfolding.of(shape, mode, ceil(order / 2)) for mode in range(self.unfoldings or different)]
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:  # noqa: ARG002
         """Operations and memory of a sweep."""
         itemsize = working_dtype(dtype, self.dtype).itemsize
         threads = Threads(self.threads).count
         matrices = self.matrices(shape)
+        # A_n of all unfoldings, X, what is shrunk or the new X, S and W
         memory = itemsize * (len(matrices) + 4) * prod(shape)
         memory += max(shrink_room(matrix, threads) for matrix in matrices) + row_room(shape, itemsize, threads)
         return checked(DensePlan("L1TRNN", shape, sum(map(shrink_cost, matrices)), memory), self.budget)
@@ -66,8 +113,8 @@ class L1TRNNRun(DenseRun):
         super().__init__(solver, problem, threads, shape)
         self._growth = solver.growth
         self._matrices = solver.matrices(shape)
-        needs = [1 / (m.columns * m.rows * log(max(m.columns, 2)) ** 2.5) for m in self._matrices]
-        self._weights = [need / sum(needs) for need in needs]  # w_n
+        shares = [1 / (m.columns * m.rows * log(max(m.columns, 2)) ** 2.5) for m in self._matrices]
+        self._weights = [share / sum(shares) for share in shares]  # w_n
         self._outliers = self.vector()  # S
         self._multiplier = self.vector()  # W / mu
 
@@ -85,12 +132,12 @@ class L1TRNNRun(DenseRun):
         else:
             self._penalty = solver.penalty * self.size
         roots = [1 / sqrt(self.share * m.columns) for m in self._matrices]
-        self._weight = solver.outlier_weight or sum(roots) / len(roots)  # lambda
+        self._weight = solver.outlier_weight or _WEIGHT * sum(roots) / len(roots)  # lambda
         self._ratio = 1.0  # the last mu over mu
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """One iteration."""
-        left = sum(map(self._step, self._matrices, self._weights, self._lifted))
+        rank = sum(map(self._step, self._matrices, self._weights, self._lifted))  # L_n
         count = len(self._lifted)
         model = np.empty_like(self.model)
         dtype = self.dtype.type
@@ -100,9 +147,10 @@ class L1TRNNRun(DenseRun):
             values, mask = self.observed.read(block)
             last = self._outliers[place]
             multiplier = dtype(self._ratio) * self._multiplier[place]
-            total = sum(lifted[rows] for lifted in self._lifted)
+            total = np.add.reduce([lifted[rows] for lifted in self._lifted])  # sum_n (L_n + Z_n/mu)
             now = model[rows]
             np.divide(total, count, out=now)
+            # X = [sum_n (L_n + Z_n/mu) + P o (T - S - W/mu)] / (L + P)
             now[mask] = (total[mask] + values - last - multiplier) / (count + 1)
             residuals = values - now[mask]
             outliers = soft(residuals - multiplier, self._weight / self._penalty)  # S = soft(T - X - W/mu, lambda/mu)
@@ -118,7 +166,7 @@ class L1TRNNRun(DenseRun):
         return SweepReport(
             change=max(_relative(moved, size), _relative(jumped, sparse)),
             loss=self.mean_loss(squares),
-            settling=left == 0 and self._data_norm > 0.0,
+            settling=rank == 0 and self._data_norm > 0.0,
         )
 
     def _step(self, unfolding: Unfolding, weight: float, lifted: Floats) -> int:
@@ -144,4 +192,5 @@ class L1TRNNRun(DenseRun):
 
 
 def _relative(squares: float, reference: float) -> float:
+    """Relative change from squared norms; infinite before there is anything to compare with."""
     return sqrt(squares / reference) if reference else float("inf")

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring.arrays import Run
+from ringlet.solvers.start import Scale
 from ringlet.solvers.streamed_pass import LARGEST_ENTRY
 from ringlet.sources import Source
 
-__all__ = ["BLOCK_ENTRIES", "ObservedRows", "RowBlock", "row_spans"]
+__all__ = ["BLOCK_ENTRIES", "ObservedRows", "RowBlock", "ordinary_range", "row_spans"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 BLOCK_ENTRIES = 1 << 16  # entries of the tensor in a block of rows
+_ORDINARY = 2.0  # entries farther from the centre than so many sizes of the data are outliers, plain to see
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,11 @@ class ObservedRows:
     def _count_in(self, rows: slice) -> int:
         values, observed = self._source.read(self._selection(rows))
         return values.size if observed is None else int(np.count_nonzero(observed))
+
+
+def ordinary_range(scale: Scale) -> tuple[float, float]:
+    """Between which values, in units of the data's size, entries are not plainly outliers."""
+    return scale.centre - _ORDINARY, scale.centre + _ORDINARY
 
 
 def row_spans(shape: Sequence[int]) -> list[slice]:

@@ -5,7 +5,7 @@ only those above the threshold are used, so squaring does no harm. Work is cut i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 from typing import Any, TypeAlias
@@ -94,11 +94,9 @@ class Unfolding:
         axis = 1 if self.middle > self.before * self.after else (0 if self.before > self.after else 2)
         least = max(_BLOCK_ENTRIES, self.rows**2)  # or summing up the Gram matrices would cost more than making them
         step = ceil(least * sizes[axis] / prod(sizes))
-        whole = [slice(0, size) for size in sizes]
-        return [
-            (*whole[:axis], slice(start, min(start + step, sizes[axis])), *whole[axis + 1 :])
-            for start in range(0, sizes[axis], step)
-        ]
+        cuts = [[slice(0, size)] for size in sizes]
+        cuts[axis] = [slice(start, min(start + step, sizes[axis])) for start in range(0, sizes[axis], step)]
+        return [(before, middle, after) for before in cuts[0] for middle in cuts[1] for after in cuts[2]]
 
     def matrix(self, part: Numbers) -> Numbers:
         """A block of the tensor as columns of the matrix, its smaller side down."""
@@ -172,10 +170,9 @@ def shrink_cost(unfolding: Unfolding) -> int:
 def shrink_room(unfolding: Unfolding, threads: int, *, itemsize: int = 8) -> int:
     """Bytes that `shrink` works in beside the tensor; `itemsize` is 8 for real numbers and 16 for complex ones."""
     blocks = unfolding.blocks()
-    first = blocks[0]
-    entries = prod(span.stop - span.start for span in first)
-    at_once = min(len(blocks), 2 * threads + 1)
-    return itemsize * ((_EIGEN_ARRAYS + at_once - 1) * unfolding.rows**2 + 2 * min(threads, len(blocks)) * entries)
+    entries = prod(span.stop - span.start for span in blocks[0])
+    grams = _EIGEN_ARRAYS + min(len(blocks) - 1, 2 * threads)
+    return itemsize * (grams * unfolding.rows * unfolding.rows + 2 * min(threads, len(blocks)) * entries)
 
 
 def _gram(view: Numbers, unfolding: Unfolding, run: Run) -> Numbers:
@@ -230,11 +227,15 @@ class TubalSlices(ABC):
                 return left
             return shrink(piece, unfolding, threshold, map)
 
-        return sum(run(one, self._dearest_first()))
+        left: Iterable[int] = run(one, self._dearest_first())
+        return sum(left)
 
     def norm(self, run: Run) -> float:
         """The largest singular value of all slices."""
-        return max(run(lambda index: spectral_norm(self.slices[index], self._unfolding, map), self._dearest_first()))
+        norms: Iterable[float] = run(
+            lambda index: spectral_norm(self.slices[index], self._unfolding, map), self._dearest_first()
+        )
+        return max(norms)
 
     @property
     def _unfolding(self) -> Unfolding:
