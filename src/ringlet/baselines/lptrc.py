@@ -33,7 +33,7 @@ _EPSILON = 0.01  # eps over the data's size
 _PENALTY = 20.0  # mu, for data of size 1
 _STEPS = {"irls": 2, "admm": 40}
 _NEWTON_STEPS = 8
-_SUBCHAIN_NUMBERS = 1 << 21  # of the subchain that are formed at a time
+_SUBCHAIN_NUMBERS = 1 << 23  # of the subchain that are formed at a time
 _SLICE_ENTRIES = 1 << 17  # of the data that a thread reads at a time
 _ENTRY_ARRAYS = 12  # arrays with a number for every entry of these slices that a thread works in
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
@@ -238,8 +238,8 @@ class LpTRCRun:
             rows = np.where(_speaks(mask), _times(inverses, right).astype(rows.dtype), rows)  # u = A^+ (e + y - q/mu)
             lifted = (subchain.forward(rows) - values + multiplier) * mask  # z = A u - y + q/mu
             largest = np.maximum(np.abs(errors).max(axis=1), np.abs(lifted).max(axis=1))
-            smoothing = convex * largest[:, None] + self._epsilon  # eps
-            errors = lp_prox(lifted, self._p, smoothing, self._penalty)
+            smoothing = np.broadcast_to(convex * largest[:, None] + self._epsilon, mask.shape)  # eps
+            errors[mask] = lp_prox(lifted[mask], self._p, smoothing[mask], self._penalty)
             multiplier = lifted - errors  # q = q + mu (A u - e - y)
         return rows
 

@@ -170,7 +170,7 @@ def shrink_cost(unfolding: Unfolding) -> int:
 def shrink_room(unfolding: Unfolding, threads: int, *, itemsize: int = 8) -> int:
     """Bytes that `shrink` works in beside the tensor; `itemsize` is 8 for real numbers and 16 for complex ones."""
     blocks = unfolding.blocks()
-    entries = prod(span.stop - span.start for span in blocks[0])
+    entries: int = prod(span.stop - span.start for span in blocks[0])
     grams = _EIGEN_ARRAYS + min(len(blocks) - 1, 2 * threads)
     return itemsize * (grams * unfolding.rows * unfolding.rows + 2 * min(threads, len(blocks)) * entries)
 
