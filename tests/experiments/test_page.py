@@ -4,28 +4,61 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from browser import CHROMIUM, browser
+from ringlet.experiments.catalogue import EXPERIMENTS, Wishes, trials
+from ringlet.experiments.complexity import Series
+from ringlet.experiments.items import builtin_photos, builtin_videos
+from ringlet.experiments.trial import OUT_OF_MEMORY
+from ringlet.store.outputs import write_array
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")
 
 
+def record(task, **found):
+    """What a run would have written of a task."""
+    facts = {
+        "status": "ok",
+        "budget": 10**9,
+        "trial_seconds": 1.0,
+        "versions": {"ringlet": "0.1.0", "numpy": "2.0", "python": "3.11"},
+        "machine": {"cpu": "a processor", "cores": 2, "system": "Linux"},
+    }
+    return task.identity | facts | found
+
+
+def trial_records(out, items, name, wishes):
+    """Made-up scores, and pictures to go with them."""
+    rng = np.random.default_rng(0)
+    for trial in trials(EXPERIMENTS[name], items, wishes):
+        if trial.method == "TRALS":
+            yield record(trial, status=f"{OUT_OF_MEMORY}83.1 GB", needs=83_100_000_000)
+            continue
+        for path in trial.pictures(out).values():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_array(path, rng.integers(0, 255, (48, 64, 3)).astype(np.uint8), force=True)
+        scores = {"psnr": 20 + 5 * rng.random(), "ssim": 0.7, "relative_error": 0.1, "sweeps": 12, "ended": "CONVERGED"}
+        yield record(trial, seconds=10 * rng.random(), peak_memory=2 * 10**9, shape=[48, 64, 3], **scores)
+
+
 @pytest.fixture(scope="module")
-def results(paper, images, videos, tmp_path_factory):
+def results(paper, tmp_path_factory):
     """Four sections: bars with something out of memory, bars with a video, lines, and growth."""
     out = tmp_path_factory.mktemp("page")
-    fit = ("--out", out, "--runs", 1, "--sweeps", 4)
-    commands = (
-        ("image-decomposition", "--images", images, *fit, "--methods", "TRSVD,SAWRTRD"),
-        ("image-decomposition", "--images", images, *fit, "--methods", "TRALS", "--budget", "150.05MB"),
-        ("video-completion", "--videos", videos, *fit, "--methods", "l1-TNN,SAWRTRD", "--items", "frames"),
-        ("ablation", "--videos", videos, *fit, "--methods", "SAWRTRD,local-scaling", "--samples", "10000,40000"),
-        ("complexity", "--out", out, "--methods", "FGMC", "--items", "I"),
-    )
-    for arguments in commands:
-        result = paper(*arguments)
-        assert result.exit_code == 0, result.output
+    photos, videos = builtin_photos()[:2], builtin_videos()[:1]
+    lines = [
+        *trial_records(out, photos, "image-decomposition", Wishes(runs=1, methods=("TRSVD", "TRALS", "SAWRTRD"))),
+        *trial_records(out, videos, "video-completion", Wishes(runs=1, methods=("l1-TNN", "SAWRTRD"))),
+        *trial_records(
+            out, videos, "ablation", Wishes(runs=1, methods=("SAWRTRD", "local-scaling"), samples=(5, 9000))
+        ),
+        record(Series("FGMC", "N"), seconds=[1e-3, 2e-3, 3e-3, 4e-3, 6e-3], memory=[10**6] * 5),
+    ]
+    (out / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = paper("all", "--out", out, "--redraw")
+    assert result.exit_code == 0, result.output
     return out
 
 
@@ -132,9 +165,9 @@ def test_other_items_and_methods_can_be_chosen(opened):
     assert opened.run(captions)[1].startswith("SAWRTRD, ")
     opened.run(f"({choose})(1, 'Original')")
     opened.run(f"({choose})(2, 'TRSVD')")
-    opened.run(f"({choose})(0, 'second')")
+    opened.run(f"({choose})(0, 'chelsea')")
     left, right = opened.run(captions)
-    assert left == "Original, second"
+    assert left == "Original, chelsea"
     assert right.startswith("TRSVD, ")
     assert right.endswith(" dB")
     assert opened.problems == []
