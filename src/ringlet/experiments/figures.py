@@ -22,9 +22,9 @@ __all__ = ["draw_ablation", "draw_comparison", "draw_gallery", "draw_growth"]
 _PALETTE = ("#a8b0b9", "#5b9bd5", "#3a9a86", "#e0a030", "#a26fb8", "#27527f", "#c82614")  # ours come last
 _MARKERS = "osD^vPX*"
 _SIZES = {"I": "mode length I", "r": "rank r", "N": "order N", "J": "samples J"}
-_LONGEST_NAME = 16
+_LONGEST_NAME = 22
 _COLUMN, _CAPTION = 1.35, 0.42  # inches of a picture's width and of the words above it
-_FEW_TENS = 1.8
+_FEW_TENS = 2.2
 
 
 def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
@@ -37,7 +37,7 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
         dress(axes)
         axes.grid(visible=False, axis="x")
     found = {(row.item, row.method): row for row in rows}
-    top = max((row.psnr for row in rows if row.psnr is not None), default=1.0)
+    top = max((row.psnr + (row.psnr_deviation or 0) for row in rows if row.psnr is not None), default=1.0)
     width = 0.84 / len(methods)
     for place, method in enumerate(methods):
         for number, item in enumerate(items):
