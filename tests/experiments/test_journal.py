@@ -1,8 +1,10 @@
 """results.jsonl: what is written stays, whatever happens next."""
 
+from pathlib import Path
+
 import pytest
 
-from ringlet.errors import ArgumentError, FormatError
+from ringlet.errors import ArgumentError, FormatError, OutputError
 from ringlet.experiments.journal import Journal, read_records
 from ringlet.experiments.runner import left_to_do, seconds_left
 from ringlet.experiments.trial import OUT_OF_MEMORY
@@ -42,6 +44,16 @@ def test_two_runs_cannot_write_at_once(tmp_path):
         pass
     with Journal.open(path):
         pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_an_error_of_ours():
+    with Path("/dev/full").open("ab", buffering=0) as full:
+        journal = Journal.__new__(Journal)
+        journal.records, journal._file = [], full
+        with pytest.raises(OutputError, match=r"cannot write results\.jsonl: No space left"):
+            journal.append({"a": 1})
+    assert journal.records == []
 
 
 class _Task:

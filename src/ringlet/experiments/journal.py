@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +34,19 @@ class Journal:
         In the order of the file.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, file: FileIO) -> None:
         lines = list(_lines(path))
         self.records = [record for record, _ in lines]
-        self._descriptor = descriptor
-        os.ftruncate(descriptor, sum(size for _, size in lines))  # a torn last line goes
-        os.lseek(descriptor, 0, os.SEEK_END)
+        self._file = file
+        self._file.truncate(sum(size for _, size in lines))  # a torn last line goes
 
     def append(self, record: Record) -> None:
         """Write a record; when this returns, it is on disk."""
-        line = (json.dumps(record) + "\n").encode()
+        left = (json.dumps(record) + "\n").encode()
         try:
-            os.write(self._descriptor, line)
-            os.fsync(self._descriptor)
+            while left:  # a full disk may take a part of it before it complains
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
         except OSError as error:
             raise OutputError(f"cannot write results.jsonl: {error.strerror or error}") from error
         self.records.append(record)
@@ -55,24 +56,22 @@ class Journal:
     def open(cls, path: Path) -> Iterator["Journal"]:
         """Open or begin a journal; only one process at a time can."""
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            file = path.open("ab", buffering=0)
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
-        try:
-            _lock(path, descriptor)
-            yield cls(path, descriptor)
-        finally:
-            os.close(descriptor)
+        with file:
+            _lock(path, file)
+            yield cls(path, file)
 
 
-def _lock(path: Path, descriptor: int) -> None:
+def _lock(path: Path, file: FileIO) -> None:
     """For as long as the file is open; the system lets go of it when the process ends, however it ends."""
     if os.name == "nt":
         return
     import fcntl
 
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise ArgumentError(f"another run is writing to {path}; wait for it, or give another --out") from error
 

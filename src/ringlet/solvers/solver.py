@@ -1,11 +1,9 @@
 """What every method is: a frozen set of hyper-parameters that knows what it can do, what it will need, how to start."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from math import inf
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import DTypeLike
 
 from ringlet.amounts import format_bytes, parse_bytes
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
+from ringlet.execution.memory import machine_memory
 from ringlet.ring.ranks import normalise_rank
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import Run, StopRule
@@ -130,8 +129,8 @@ def working_dtype(data: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]
 
 def check_fits_machine(plan: Plan, what: str, advice: str) -> None:
     """Refuse a fit that needs more memory than the machine has, before it takes any."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else inf
-    if plan.memory > machine:
+    machine = machine_memory()
+    if machine is not None and plan.memory > machine:
         raise BudgetError(
             f"{what} needs {format_bytes(plan.memory)} of memory, more than the {format_bytes(machine)} of this "
             f"machine; {advice}"

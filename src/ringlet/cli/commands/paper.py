@@ -1,6 +1,5 @@
 """`ringlet paper`: the experiments of the paper, one word each."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -14,6 +13,7 @@ from ringlet.amounts import format_bytes, parse_bytes
 from ringlet.cli.options import INTEGERS, json_option
 from ringlet.cli.screen import print_json, print_table
 from ringlet.errors import ArgumentError, OutputError
+from ringlet.execution.memory import machine_memory
 from ringlet.experiments.catalogue import ABLATION_SAMPLES, EXPERIMENTS, Wishes, trials
 from ringlet.experiments.complexity import AXES, GROWTH_METHODS, growth, series
 from ringlet.experiments.items import builtin_photos, builtin_videos, photos_in, videos_in
@@ -27,6 +27,7 @@ __all__ = ["command"]
 
 _NAMES = (*EXPERIMENTS, "complexity", "all")
 _SHARE = 0.8  # of the machine's memory: what a trial may take when no budget is given
+_UNKNOWN = 1 << 40  # where the system does not tell how much it has, nothing is refused
 
 
 def _words(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
@@ -51,7 +52,7 @@ def _samples(ctx: click.Context, param: click.Parameter, value: tuple[int, ...])
 
 def _budget(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
     if value is None:
-        return int(_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        return int(_SHARE * (machine_memory() or _UNKNOWN))
     try:
         return parse_bytes(value)
     except ArgumentError as error:
