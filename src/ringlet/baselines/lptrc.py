@@ -44,7 +44,8 @@ class LpTRC(IterativeSolver):
     """Robust tensor ring completion in a smoothed lp norm.
 
     Minimises ``sum (e^2 + eps^2)^(p/2)`` over the residuals e of the observed entries, one core after the other. Every
-    slice of a core is a robust regression of its own, solved by reweighted least squares or by ADMM.
+    slice of a core is a robust regression of its own, solved by reweighted least squares or by ADMM. Entries that lie
+    farther from the centre of the data than twice their size are left out.
 
     Parameters
     ----------
@@ -152,9 +153,7 @@ class LpTRCRun:
         scale = measure(source, problem.survey, problem.seed)
         check_representable(scale.size, self._dtype)
         self._size = scale.size
-        self._ordinary = ordinary_range(
-            scale
-        )  # what lies beyond is brought back: its pull is the same, the way shorter
+        self._ordinary = ordinary_range(scale)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
@@ -253,7 +252,10 @@ class LpTRCRun:
         return np.asarray(np.linalg.inv(grams))
 
     def _read(self, mode: int, slices: slice, subchain: "Subchain") -> tuple[Floats, NDArray[np.bool_]]:
-        """Slices of the data as rows, in the order of the subchain, 0 where not observed; and what is observed."""
+        """Slices of the data as rows, in the order of the subchain, 0 where they say nothing; and where they do.
+
+        Entries that are plainly outliers say nothing: a bond to spare would be spent on them.
+        """
         order = len(self._cores)
         ring_order = [(mode + step) % order for step in range(order)]
         shape = (slices.stop - slices.start, subchain.columns)
@@ -264,7 +266,9 @@ class LpTRCRun:
             if observed is not None:
                 mask[:, place] = observed.transpose(ring_order).reshape(shape[0], -1)
             part = np.divide(values.transpose(ring_order).reshape(shape[0], -1), self._size, dtype=np.float64)
-            np.copyto(scaled[:, place], np.clip(part, *self._ordinary), where=mask[:, place], casting="same_kind")
+            low, high = self._ordinary
+            mask[:, place] &= (part >= low) & (part <= high)
+            np.copyto(scaled[:, place], part, where=mask[:, place], casting="same_kind")
         return scaled, mask
 
     def _last_mode_gram(self) -> Floats:
