@@ -38,7 +38,14 @@ from ringlet.sources import ArraySource, Source
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = ["RingSnapshot", "RobustRun", "check_representable"]
+__all__ = [
+    "RingSnapshot",
+    "RobustRun",
+    "automatic_ridge",
+    "check_representable",
+    "fill_empty",
+    "unknowns_per_entry",
+]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -93,7 +100,7 @@ class RingSnapshot:
     def ring(self) -> TensorRing:
         """The ring in the data's units; slices without any data are made from their neighbours."""
         factor = self.cores[0].dtype.type(self.size ** (1 / len(self.cores)))
-        return TensorRing([core * factor for core in map(_fill_empty, self.cores, self.empty)])
+        return TensorRing([core * factor for core in map(fill_empty, self.cores, self.empty)])
 
     def tensor(self) -> NDArray[Any]:
         """The dense estimate."""
@@ -134,7 +141,7 @@ class RobustRun:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
             self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
-        self._unknowns = _unknowns_per_entry(source.shape, problem.rank)
+        self._unknowns = unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
         self._gram_room = np.zeros(0)
         self._residuals_room = self._room_for(
@@ -216,18 +223,10 @@ class RobustRun:
         return refold(streamed.rows + self._dtype.type(step) * direction, before, after)  # A + eta h
 
     def _ridge(self, trust: Trust) -> float:
-        """The penalty on a core, relative to the mean diagonal of G: as asked, or from how well the data determine it.
-
-        The more unknowns a slice has for each entry that speaks for it, the larger the penalty; where all entries are
-        observed and trusted it is zero. The worst determined core counts for all: penalties that differ between cores
-        would only move weight from one to the other.
-        """
+        """The penalty on a core, relative to the mean diagonal of G: as asked, or from how well data determine it."""
         if not isinstance(self._solver.ridge, str):
             return float(self._solver.ridge)
-        trusted = max(trust.mean_weight * self._observed_share, _RIDGE_LEAST_TRUST)
-        doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
-        ridge = min(max(_RIDGE * (self._unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST)
-        return doubt * ridge / self._level  # it pulls towards zero, from which the data may lie far
+        return automatic_ridge(self._unknowns, trust.mean_weight * self._observed_share, self._level)
 
     def _draw(self, sweep: int, mode: int) -> Sketch:
         """The random part of the data for one core update."""
@@ -345,6 +344,27 @@ class RobustRun:
         return self._problem.survey.observed / prod(self._problem.source.shape)
 
 
+def automatic_ridge(unknowns: float, trusted: float, level: float) -> float:
+    """A penalty on the cores, relative to the mean diagonal of the Gram matrix, from how well the data determine them.
+
+    The more unknowns a slice has for each entry that speaks for it, the larger the penalty; where all entries are
+    observed and trusted it is zero. The worst determined core counts for all: penalties that differ between cores would
+    only move weight from one to the other.
+
+    Parameters
+    ----------
+    unknowns : float
+        Of a slice, over its entries.
+    trusted : float
+        Share of the entries that are observed and trusted.
+    level : float
+        How far the data lie from zero, to which the penalty pulls, in units of their size; at least 1.
+    """
+    trusted = max(trusted, _RIDGE_LEAST_TRUST)
+    doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
+    return doubt * min(max(_RIDGE * (unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST) / level
+
+
 def check_representable(size: float, dtype: np.dtype[Any]) -> None:
     """Refuse data so large or so small that the working precision cannot hold their size or its inverse."""
     limits = np.finfo(dtype)
@@ -355,7 +375,7 @@ def check_representable(size: float, dtype: np.dtype[Any]) -> None:
         )
 
 
-def _fill_empty(core: Core, empty: Sequence[int]) -> Core:
+def fill_empty(core: Core, empty: Sequence[int]) -> Core:
     """Slices that no entry speaks for, interpolated between the nearest slices that have data."""
     if not empty:
         return core
@@ -372,7 +392,7 @@ def _fill_empty(core: Core, empty: Sequence[int]) -> Core:
     return filled
 
 
-def _unknowns_per_entry(shape: Sequence[int], rank: Sequence[int]) -> float:
+def unknowns_per_entry(shape: Sequence[int], rank: Sequence[int]) -> float:
     """Unknowns of a slice over entries of a slice, of the core for which that is largest."""
     limits = bond_limits(shape, rank)
     return max(

@@ -1,0 +1,142 @@
+"""What the completion methods that hold the whole tensor have in common: their parameters, and how a fit begins."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows, ordinary_range
+from ringlet.execution import Threads
+from ringlet.robust import Kernel
+from ringlet.solvers.checks import check_number
+from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.problem import Problem
+from ringlet.solvers.robust_run import check_representable, fill_empty
+from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
+from ringlet.solvers.start import measure
+
+__all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "row_room", "third_order"]
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
+_BLOCK_ARRAYS = 12  # arrays of a block's size that a thread works in
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenseCompletion(IterativeSolver):
+    """A robust completion method that holds the whole tensor; use one of those that derive from it."""
+
+    handles_missing: ClassVar[bool] = True
+    robust: ClassVar[bool] = True
+    fits_ring: ClassVar[bool] = False
+    takes_init: ClassVar[bool] = False
+
+    outlier_weight: float | None = None
+    penalty: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.outlier_weight is not None:
+            check_number("outlier_weight", self.outlier_weight, above=0)
+        if self.penalty is not None:
+            check_number("penalty", self.penalty, above=0)
+
+    @contextmanager
+    def start(self, problem: Problem) -> Iterator["DenseRun"]:
+        """Begin a fit; the driver sweeps it."""
+        with Threads(self.threads) as threads:
+            yield self.run(problem, threads)
+
+    @abstractmethod
+    def run(self, problem: Problem, threads: Threads) -> "DenseRun":
+        """The fit, before its first sweep."""
+
+
+@dataclass(frozen=True)
+class DenseSnapshot:
+    """The estimate at some moment, for data divided by `size`, and the slices that hold no data."""
+
+    model: Floats
+    size: float
+    shape: tuple[int, ...]
+    empty: tuple[tuple[int, ...], ...]
+
+    def ring(self) -> None:
+        """There is none."""
+
+    def tensor(self) -> NDArray[Any]:
+        """The estimate in the data's units; slices without any data are made from their neighbours."""
+        dense: NDArray[Any] = self.model * self.model.dtype.type(self.size)
+        for mode, empty in enumerate(self.empty):
+            folded = dense.reshape(prod(self.shape[:mode]), self.shape[mode], prod(self.shape[mode + 1 :]))
+            dense = fill_empty(folded, empty)
+        return dense.reshape(self.shape)
+
+
+class DenseRun:
+    """A fit under way. The model is replaced after every sweep, never written to, so nobody has to copy it.
+
+    Everything is in units of the data's robust size; parameters that have a dimension are converted when it begins.
+
+    Attributes
+    ----------
+    model : array
+        The estimate.
+    observed : ObservedRows
+    share : float
+        Share of the entries that are observed, rho.
+    """
+
+    kernel = Kernel()
+
+    def __init__(self, solver: DenseCompletion, problem: Problem, threads: Threads, shape: Sequence[int]) -> None:
+        source = problem.source
+        name = type(solver).__name__
+        plan = solver.plan(source.shape, (), source.dtype)
+        check_fits_machine(plan, f"{name} on shape {source.shape}", "take a method that samples, as ringlet.SAWRTRD()")
+        self.run = threads.run
+        self.dtype = working_dtype(source.dtype, solver.dtype)
+        scale = measure(source, problem.survey, 0)  # the method is not random, so its scale must not be
+        check_representable(scale.size, self.dtype)
+        self.size = scale.size
+        self._ordinary = ordinary_range(scale)
+        self._shape = source.shape
+        self._empty = problem.survey.empty
+        self.observed = ObservedRows(source, shape, scale.size, self.dtype, self.run)
+        self.share = problem.survey.observed / prod(source.shape)
+        self.model: Floats = np.zeros(shape, self.dtype)
+
+    def snapshot(self) -> DenseSnapshot:
+        """The present model."""
+        return DenseSnapshot(self.model, self.size, self._shape, self._empty)
+
+    def sweep(self, number: int) -> SweepReport:
+        """One iteration."""
+        raise NotImplementedError
+
+    def extremes(self, values: Floats) -> Floats:
+        """How far entries lie beyond the ordinary: outliers start from there, or they would take forever to grow."""
+        return values - np.clip(values, *self._ordinary)
+
+    def vector(self) -> Floats:
+        """Zeros, one for every observed entry."""
+        return np.zeros(self.observed.count, self.dtype)
+
+    def mean_loss(self, squares: float) -> float:
+        """Half the mean squared residual of the observed entries in the data's units."""
+        return 0.5 * squares / self.observed.count * self.size * self.size
+
+
+def third_order(shape: Sequence[int]) -> tuple[int, int, int]:
+    """The sizes n1, n2 and n3 of a tensor of any order: the modes from the third on are taken together."""
+    return shape[0], shape[1], prod(shape[2:])
+
+
+def row_room(shape: Sequence[int], itemsize: int, threads: int) -> int:
+    """Bytes that the passes over blocks of rows work in."""
+    return threads * _BLOCK_ARRAYS * max(BLOCK_ENTRIES, prod(shape[1:])) * itemsize

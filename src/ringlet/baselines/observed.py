@@ -1,0 +1,112 @@
+"""The observed entries of a source, read some rows at a time, as the methods that hold the whole tensor need them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.arrays import Run
+from ringlet.solvers.start import Scale
+from ringlet.solvers.streamed_pass import LARGEST_ENTRY
+from ringlet.sources import Source
+
+__all__ = ["BLOCK_ENTRIES", "ObservedRows", "RowBlock", "ordinary_range", "row_spans"]
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
+BLOCK_ENTRIES = 1 << 16  # entries of the tensor in a block of rows
+_ORDINARY = 2.0  # entries farther from the centre than so many sizes of the data are outliers, plain to see
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Some rows (indices of the first mode) and where their observed entries stand among all observed ones.
+
+    Attributes
+    ----------
+    rows : slice
+    place : slice
+        Of a vector over all observed entries in C order.
+    """
+
+    rows: slice
+    place: slice
+
+
+class ObservedRows:
+    """The observed entries of a source, in units of `size`.
+
+    What a method keeps for observed entries only (outliers, multipliers) are vectors over them in C order; the entries
+    themselves are read again from the source whenever they are needed.
+
+    Parameters
+    ----------
+    source : Source
+    shape : tuple of int
+        What the tensor is reshaped to; the first mode must stay as it is.
+    size : float
+        The data are divided by it.
+    dtype : dtype
+        Working precision.
+    run : callable
+        Used like `map` for independent pieces.
+
+    Attributes
+    ----------
+    blocks : list of RowBlock
+    count : int
+        Number of observed entries.
+
+    Examples
+    --------
+    >>> from ringlet.sources import as_source
+    >>> source = as_source(np.array([[1.0, np.nan], [3.0, 4.0]]))
+    >>> observed = ObservedRows(source, (2, 2), 2.0, np.dtype("f8"), map)
+    >>> values, mask = observed.read(observed.blocks[0])
+    >>> observed.count, values
+    (3, array([0.5, 1.5, 2. ]))
+    """
+
+    def __init__(self, source: Source, shape: Sequence[int], size: float, dtype: np.dtype[Any], run: Run) -> None:
+        self._source = source
+        self._shape = tuple(shape)
+        self._size = size
+        self._dtype = dtype
+        self.blocks = []
+        start = 0
+        spans = row_spans(shape)
+        for rows, count in zip(spans, run(self._count_in, spans), strict=True):
+            self.blocks.append(RowBlock(rows, slice(start, start + count)))
+            start += count
+        self.count = start
+
+    def read(self, block: RowBlock) -> tuple[Floats, NDArray[np.bool_]]:
+        """Values of the observed entries of a block as a vector, and which entries of the block they are."""
+        values, observed = self._source.read(self._selection(block.rows))
+        if observed is None:
+            observed = np.ones(values.shape, bool)
+        scaled = np.divide(values[observed], self._size, dtype=np.float64)
+        largest = LARGEST_ENTRY[self._dtype.itemsize]  # so that no square overflows
+        np.clip(scaled, -largest, largest, out=scaled)
+        return scaled.astype(self._dtype), observed.reshape(-1, *self._shape[1:])
+
+    def _selection(self, rows: slice) -> tuple[slice, ...]:
+        return (rows, *(slice(0, length) for length in self._source.shape[1:]))
+
+    def _count_in(self, rows: slice) -> int:
+        values, observed = self._source.read(self._selection(rows))
+        return values.size if observed is None else int(np.count_nonzero(observed))
+
+
+def ordinary_range(scale: Scale) -> tuple[float, float]:
+    """Between which values, in units of the data's size, entries are not plainly outliers."""
+    return scale.centre - _ORDINARY, scale.centre + _ORDINARY
+
+
+def row_spans(shape: Sequence[int]) -> list[slice]:
+    """Ranges of the first mode with about `BLOCK_ENTRIES` entries each."""
+    step = max(1, BLOCK_ENTRIES * shape[0] // prod(shape))
+    return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]
