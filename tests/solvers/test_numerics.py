@@ -177,6 +177,6 @@ def test_gaussian_outliers_do_not_widen_the_kernel(share):
 
 
 def test_a_small_bright_part_of_a_dark_picture_counts_for_the_range():
-    x = np.zeros((100, 120, 3)) + np.linspace(0.0, 0.1, 120)[:, None]
-    x[40:50, 50:60] = np.linspace(0.2, 1.0, 10)[:, None]  # a hundredth of all entries
+    x = np.zeros((100, 120, 3)) + np.linspace(0.0, 0.3, 120)[:, None]
+    x[40:50, 50:60] = np.linspace(0.4, 1.0, 10)[:, None]  # a hundredth of all entries
     assert decompose(x, 2, solver=AWRTRD(sweeps=60, tol=0)).sigma == pytest.approx(0.15)

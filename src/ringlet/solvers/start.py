@@ -18,9 +18,11 @@ __all__ = ["Scale", "given_start", "measure", "random_start"]
 
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
-# The range of the data is trusted if it is at most so many times that of all but two in a thousand on either side. If
-# not, there are outliers, and the data reach over so many interquartile ranges, or all but a twentieth on either side.
-_BOUNDED, _TAILS = 1.5, 2.5
+# The range of the data is trusted up to so many interquartile ranges: beyond lie outliers.
+_TAILS = 8.0
+# If it is more than so many times the range of all but two in a thousand on either side, the outliers are spread out
+# and hide among the rest: then up to so many interquartile ranges, or all but a twentieth on either side.
+_BOUNDED, _NEAR_TAILS = 1.5, 2.5
 _QUANTILES = (0.002, 0.05, 0.25, 0.75, 0.95, 0.998)
 _FLAT = 0.25  # a value that makes up more than this share of the data is a background
 _CONTENT = 0.05  # and what differs from it is content, not outliers, if it makes up more than this
@@ -71,8 +73,10 @@ def _range(values: NDArray[np.float64], found: Survey) -> float:
     """The range of the data, gross outliers left out."""
     low, q05, q25, q75, q95, high = np.quantile(values, _QUANTILES, method="hazen") / 2
     spread = found.maximum / 2 - found.minimum / 2  # halves: the range of float64 data may overflow
-    if q75 > q25 and spread > _BOUNDED * (high - low):
-        spread = min(spread, max(_TAILS * (q75 - q25), q95 - q05))
+    if q75 > q25:
+        scattered = spread > _BOUNDED * (high - low)
+        reach = max(_NEAR_TAILS * (q75 - q25), q95 - q05) if scattered else _TAILS * (q75 - q25)
+        spread = min(spread, reach)
     return float(2 * spread)
 
 
