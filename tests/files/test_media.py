@@ -181,6 +181,13 @@ def test_frames_come_in_order_and_lie_one_after_the_other(tmp_path):
     assert array.transpose(3, 0, 1, 2).flags.c_contiguous
 
 
+def test_only_the_first_frames_of_a_video_are_read_when_so_asked(tmp_path):
+    write_array(tmp_path / "x.mp4", smooth(32, 48, 3, 9))
+    whole, short = load(tmp_path / "x.mp4").array, load(tmp_path / "x.mp4", frames=4).array
+    np.testing.assert_array_equal(short, whole[..., :4])
+    assert load(tmp_path / "x.mp4", frames=50).array.shape == whole.shape
+
+
 def test_grey_videos_are_written_as_grey_colour(tmp_path):
     video = smooth(20, 30, 8)
     write_array(tmp_path / "x.mp4", video)

@@ -1,5 +1,6 @@
 """Metrics against scikit-image and by hand."""
 
+import tracemalloc
 from math import inf
 
 import numpy as np
@@ -56,3 +57,15 @@ def test_shapes_must_agree_and_ssim_wants_pictures():
     for shape in ((6, 9), (9,), (9, 9, 3, 2)):
         with pytest.raises(ArgumentError, match="pictures"):
             ssim(np.zeros(shape), np.zeros(shape), 1)
+
+
+def test_large_arrays_are_compared_a_slab_at_a_time():
+    truth = np.zeros((5, 1000, 1000), np.float32)
+    estimate = np.full_like(truth, 0.1)
+    estimate[4] = 0.2
+    tracemalloc.start()
+    found = psnr(estimate, truth, 1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == pytest.approx(10 * np.log10(5 / (4 * 0.01 + 0.04)), abs=1e-5)
+    assert peak < 2 * 8 * truth.size

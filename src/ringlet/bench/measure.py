@@ -4,7 +4,6 @@ import json
 import subprocess  # a fresh interpreter measures peak memory; no shell is involved
 import sys
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -15,6 +14,7 @@ from ringlet.bench.cases import CASES, Case
 from ringlet.bench.limit import limit_seconds
 from ringlet.bench.naive import naive_sweep
 from ringlet.execution import Threads
+from ringlet.execution.memory import peak_memory
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.robust_ring import SAWRTRD
 from ringlet.solvers.start import random_start
@@ -160,9 +160,7 @@ def _report_peak(name: str) -> None:
     with SAWRTRD(samples=case.samples).start(Problem(source, survey(source), case.rank, seed=0)) as run:
         run.sweep(1)
         run.sweep(2)
-    status = Path("/proc/self/status").read_text()
-    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-    sys.stdout.write(json.dumps({"peak": 1024 * peak}))
+    sys.stdout.write(json.dumps({"peak": peak_memory()}))
 
 
 if __name__ == "__main__":

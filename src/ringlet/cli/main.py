@@ -22,6 +22,7 @@ _COMMANDS = {
     "info": "Say what is in a .ring file or a data file.",
     "plan": "Say what a fit would cost, without running it.",
     "bench": "Time sweeps against the machine's own speed.",
+    "paper": "Run the paper's experiments: tables, figures, a page.",
 }
 
 

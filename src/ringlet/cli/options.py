@@ -14,6 +14,7 @@ from ringlet.robust import LOSSES
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 
 __all__ = [
+    "INTEGERS",
     "RANK",
     "SHAPE",
     "DataOptions",
@@ -65,6 +66,7 @@ class _NumberOr(click.ParamType[Any]):
 
 
 RANK = _Integers("rank", "20 or 20,20,3", single=True)
+INTEGERS = _Integers("list of whole numbers", "5000,10000", single=False)
 SHAPE = _Integers("shape", "1920,1080,3,50", single=False)
 
 

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from math import isfinite, nan
 from typing import Any
 
-from ringlet.errors import MissingDependencyError
+from ringlet.report.style import INK, dress, new_figure
 from ringlet.solvers.driver import SweepRecord
 
 __all__ = ["plot_history"]
 
-_INK, _FRAME, _GRID = "#1c2026", "#9aa3ad", "#e4e7eb"
 _BLUE, _RED = "#1f6fb2", "#c82614"
 
 
@@ -43,7 +42,7 @@ def plot_history(
     >>> picture.getvalue()[1:4]
     b'PNG'
     """
-    figure = _figure()
+    figure = new_figure(10, 3.9)
     left, right = figure.subplots(1, 2)
     twin = right.twinx()
     for axes in (left, right, twin):
@@ -66,27 +65,11 @@ def plot_history(
     figure.savefig(path, format="png")
 
 
-def _figure() -> Any:
-    """Make a figure that belongs to nobody else: without pyplot, nothing stays open."""
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError as error:
-        raise MissingDependencyError('plots need Matplotlib: pip install "ringlet[plot]"') from error
-    return Figure(figsize=(10, 3.9), dpi=160, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
-
-
 def _dress(axes: Any) -> None:
-    """Quiet frames, so that the lines stand out."""
-    for side, spine in axes.spines.items():
-        spine.set_color(_FRAME)
-        spine.set_visible(side in ("left", "bottom"))
-    axes.grid(color=_GRID)
-    axes.set_axisbelow(True)
-    axes.tick_params(which="both", color=_FRAME, labelcolor=_INK)
-    axes.set_xlabel("sweep", color=_INK)
+    """As all plots, over whole sweeps."""
+    dress(axes)
+    axes.set_xlabel("sweep", color=INK)
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.title.set(color=_INK, size=12)
 
 
 def _draw(axes: Any, sweeps: Sequence[int], values: Sequence[float], colour: str, label: str) -> None:
@@ -99,12 +82,12 @@ def _draw(axes: Any, sweeps: Sequence[int], values: Sequence[float], colour: str
 
 def _mark_tolerance(axes: Any, tol: float) -> None:
     """Draw the line at which the fit stops, its words at the left where the change is still large."""
-    axes.axhline(tol, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
+    axes.axhline(tol, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     axes.annotate(
         f"tolerance {tol:g}",
         (0.02, tol),
         xycoords=("axes fraction", "data"),
         xytext=(0, 4),
         textcoords="offset points",
-        color=_INK,
+        color=INK,
     )

@@ -1,6 +1,6 @@
 """How close an estimate is to the truth. Plain functions of two arrays; nothing is clipped or rounded."""
 
-from math import inf, log10
+from math import inf, log10, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ringlet.errors import ArgumentError
 __all__ = ["psnr", "relative_error", "ssim"]
 
 _WINDOW = 7  # pixels a side, as in the usual implementations of SSIM
+_SLAB_ENTRIES = 1 << 22
 
 
 def psnr(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
@@ -27,8 +28,8 @@ def psnr(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
     >>> round(psnr([[0, 10]], [[0, 0]], data_range=100), 2)
     23.01
     """
-    x, y = _pair(estimate, truth)
-    mean_square = float(np.mean((x - y) ** 2))
+    squares, _, entries = _squares(estimate, truth)
+    mean_square = squares / entries
     return 10 * log10(data_range**2 / mean_square) if mean_square else inf
 
 
@@ -40,10 +41,8 @@ def relative_error(estimate: ArrayLike, truth: ArrayLike) -> float:
     >>> relative_error([[3.0, 5.0]], [[3.0, 4.0]])
     0.2
     """
-    x, y = _pair(estimate, truth)
-    size = float(np.linalg.norm(y))
-    distance = float(np.linalg.norm(x - y))
-    return distance / size if size else (inf if distance else 0.0)
+    squares, size, _ = _squares(estimate, truth)
+    return sqrt(squares / size) if size else (inf if squares else 0.0)
 
 
 def ssim(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
@@ -73,6 +72,7 @@ def ssim(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
             "ssim compares pictures (height, width) or (height, width, channels) "
             f"of at least {_WINDOW} x {_WINDOW} pixels, not shape {y.shape}"
         )
+    x, y = x.astype(np.float64), y.astype(np.float64)
     mean_x, mean_y = _window_mean(x), _window_mean(y)
     unbiased = _WINDOW**2 / (_WINDOW**2 - 1)
     variance_x = unbiased * (_window_mean(x * x) - mean_x**2)
@@ -86,8 +86,21 @@ def ssim(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
     return float(similarity[edge:-edge, edge:-edge].mean())
 
 
-def _pair(estimate: ArrayLike, truth: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    x, y = np.asarray(estimate, dtype=np.float64), np.asarray(truth, dtype=np.float64)
+def _squares(estimate: ArrayLike, truth: ArrayLike) -> tuple[float, float, int]:
+    """Sums of squares of the error and of the truth, and the number of entries; a slab at a time: videos are large."""
+    x, y = _pair(estimate, truth)
+    x, y = np.atleast_1d(x), np.atleast_1d(y)
+    step = max(1, _SLAB_ENTRIES * len(y) // max(1, y.size))
+    errors, size = 0.0, 0.0
+    for start in range(0, len(y), step):
+        slab = y[start : start + step].astype(np.float64)
+        error = slab - x[start : start + step]
+        errors, size = errors + float(np.vdot(error, error)), size + float(np.vdot(slab, slab))
+    return errors, size, y.size
+
+
+def _pair(estimate: ArrayLike, truth: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    x, y = np.asarray(estimate), np.asarray(truth)
     if x.shape != y.shape:
         raise ArgumentError(f"estimate has shape {x.shape} but truth has {y.shape}; they must agree")
     return x, y

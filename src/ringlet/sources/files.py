@@ -69,7 +69,7 @@ class Loaded:
     observed: NDArray[np.bool_] | None = None
 
 
-def load(path: str | os.PathLike[str], *, key: str | None = None) -> Loaded:
+def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | None = None) -> Loaded:
     """Read a tensor from a file; what kind of file it is shows in its first bytes, or else in its suffix.
 
     Parameters
@@ -78,6 +78,8 @@ def load(path: str | os.PathLike[str], *, key: str | None = None) -> Loaded:
         An npy, npz, mat (up to version 7), png, jpg, webp, bmp, mp4, mov, mkv, webm or avi file.
     key : str, optional
         Which array of an npz or mat file. Without it: the only one, or the one named `tensor`.
+    frames : int, optional
+        Read at most so many frames of a video.
 
     Returns
     -------
@@ -113,8 +115,8 @@ def load(path: str | os.PathLike[str], *, key: str | None = None) -> Loaded:
             picture = read_image(path)
             return Loaded(picture, kind, names=_NAMES[picture.ndim])
         if kind == "video":
-            frames, rate = read_video(path)
-            return Loaded(frames, kind, names=("height", "width", "colour", "frame"), frame_rate=rate)
+            video, rate = read_video(path, frames)
+            return Loaded(video, kind, names=("height", "width", "colour", "frame"), frame_rate=rate)
         shapes = _shapes_in(path, kind)
         key = _choose(path, shapes, key)
         observed = _mask_beside(path, kind, shapes, key)

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any
@@ -66,8 +67,8 @@ def _plain(image: "Image") -> "Image | NDArray[np.uint16]":
     return image.convert("L" if grey else "RGB")
 
 
-def read_video(path: Path) -> tuple[NDArray[np.uint8], Fraction | None]:
-    """Decode a video once, in order.
+def read_video(path: Path, frames: int | None = None) -> tuple[NDArray[np.uint8], Fraction | None]:
+    """Decode a video once, in order; at most so many frames of it.
 
     Returns
     -------
@@ -87,9 +88,10 @@ def read_video(path: Path) -> tuple[NDArray[np.uint8], Fraction | None]:
                 raise FormatError("there is no video in it")
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
-            frames = _stack(frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
+            decoded = islice(container.decode(stream), frames)
+            stacked = _stack(frame.to_ndarray(format="rgb24") for frame in decoded)
             rate = stream.average_rate or stream.guessed_rate
-    return frames.transpose(1, 2, 3, 0), Fraction(rate) if rate else None
+    return stacked.transpose(1, 2, 3, 0), Fraction(rate) if rate else None
 
 
 def _stack(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:

@@ -1,0 +1,139 @@
+"""Noise and masks of the paper's experiments: exact counts, single entries, the same for the same item and run.
+
+Tensors are damaged in place and a block at a time: a video in full HD leaves no room for arrays of its own size.
+"""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from math import floor, sqrt
+from typing import Any, Literal
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NOISES", "Noise", "Purpose", "add_noise", "generator", "noise_of", "observed_entries"]
+
+Noise = Literal["gmm", "salt-and-pepper"]
+NOISES: dict[str, str] = {"gmm": "Gaussian mixture", "salt-and-pepper": "salt and pepper"}  # for people
+
+_OUTLIERS = 0.2  # share of the observed entries that noise ruins
+_VARIANCES = 1e-3, 0.5  # of the mixture's two components: grain, outliers
+_BLOCK = 1 << 20
+
+
+class Purpose(IntEnum):
+    """What random numbers are for; part of their seed, so that masks and noise do not depend on each other."""
+
+    MASK = 0
+    NOISE = 1
+    FIT = 2
+
+
+def generator(item: str, run: int, purpose: Purpose) -> np.random.Generator:
+    """Random numbers of one item in one run; they depend on nothing else, so that all methods see the same data.
+
+    Examples
+    --------
+    >>> first, second = (generator("flamingo", run, Purpose.NOISE).random() for run in (1, 2))
+    >>> first == generator("flamingo", 1, Purpose.NOISE).random(), first == second
+    (True, False)
+    """
+    return np.random.default_rng(np.random.SeedSequence((crc32(item.encode()), run, purpose)))
+
+
+def noise_of(position: int, items: int) -> Noise:
+    """The first half of the items gets the mixture, the second half salt and pepper.
+
+    Examples
+    --------
+    >>> [noise_of(position, 4) for position in range(4)]
+    ['gmm', 'gmm', 'salt-and-pepper', 'salt-and-pepper']
+    """
+    return "gmm" if position < (items + 1) // 2 else "salt-and-pepper"
+
+
+def observed_entries(shape: tuple[int, ...], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Choose this share of all entries, uniformly, and exactly so many.
+
+    Examples
+    --------
+    >>> int(observed_entries((10, 20), 0.3, np.random.default_rng(0)).sum())
+    60
+    """
+    mask = np.zeros(shape, bool)
+    flat = mask.reshape(-1)
+    for chosen in _chosen(flat.size, None, round(share * flat.size), rng):
+        flat[chosen] = True
+    return mask
+
+
+def add_noise(
+    tensor: NDArray[np.float32], noise: Noise, rng: np.random.Generator, observed: NDArray[np.bool_] | None = None
+) -> None:
+    """Damage the observed entries of a tensor with values from 0 to 1, in place; nothing is clipped.
+
+    Parameters
+    ----------
+    tensor : array, C order
+        Changed. Entries that are not observed become 0.
+    noise : {"gmm", "salt-and-pepper"}
+        "gmm" adds 0.8 N(0, 1e-3) + 0.2 N(0, 0.5), by variance; "salt-and-pepper" sets 20 % of the entries to 0 or 1,
+        half of them each. The counts are exact: ``floor(0.2 n)`` of n observed entries.
+    rng : Generator
+    observed : bool array, optional
+        By default all entries are.
+
+    Examples
+    --------
+    >>> x = np.full((100, 10), 0.5, np.float32)
+    >>> add_noise(x, "salt-and-pepper", np.random.default_rng(0))
+    >>> int((x == 0).sum()), int((x == 1).sum())
+    (100, 100)
+    """
+    flat = tensor.reshape(-1)
+    mask = None if observed is None else observed.reshape(-1)
+    if mask is not None:
+        np.multiply(flat, mask, out=flat)
+    count = floor(_OUTLIERS * (flat.size if mask is None else np.count_nonzero(mask)))
+    if noise == "salt-and-pepper":
+        _salt_and_pepper(flat, mask, count, rng)
+    else:
+        _mixture(flat, mask, count, rng)
+
+
+def _salt_and_pepper(
+    flat: NDArray[np.float32], mask: NDArray[np.bool_] | None, count: int, rng: np.random.Generator
+) -> None:
+    salt = count // 2
+    left = count
+    for chosen in _chosen(flat.size, mask, count, rng):
+        white = int(rng.hypergeometric(salt, left - salt, chosen.size)) if chosen.size else 0
+        rng.shuffle(chosen)
+        flat[chosen[:white]], flat[chosen[white:]] = 1.0, 0.0
+        salt, left = salt - white, left - chosen.size
+
+
+def _mixture(flat: NDArray[np.float32], mask: NDArray[np.bool_] | None, count: int, rng: np.random.Generator) -> None:
+    grain, outlier = map(sqrt, _VARIANCES)
+    for number, chosen in enumerate(_chosen(flat.size, mask, count, rng)):
+        block = slice(number * _BLOCK, (number + 1) * _BLOCK)
+        values = rng.standard_normal(flat[block].size, np.float32)
+        deviation = np.full(values.size, grain, np.float32)
+        deviation[chosen - block.start] = outlier
+        values *= deviation
+        flat[block] += values if mask is None else values * mask[block]
+
+
+def _chosen(
+    size: int, mask: NDArray[np.bool_] | None, count: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.intp]]:
+    """Exactly `count` positions of those allowed, every set of them as likely as any other, block by block."""
+    allowed = size if mask is None else int(np.count_nonzero(mask))
+    for start in range(0, size, _BLOCK):
+        stop = min(size, start + _BLOCK)
+        here = np.arange(start, stop) if mask is None else start + np.flatnonzero(mask[start:stop])
+        number = int(rng.hypergeometric(count, allowed - count, here.size)) if here.size else 0
+        chosen: NDArray[Any] = rng.choice(here, number, replace=False) if number else here[:0]
+        yield chosen
+        count, allowed = count - number, allowed - here.size

@@ -1,0 +1,257 @@
+"""One page to look at everything: tables, figures and recovered pictures in a single file that needs nothing else."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path
+from statistics import mean
+
+from ringlet.amounts import format_bytes
+from ringlet.experiments.catalogue import Experiment
+from ringlet.experiments.complexity import GrowthRow
+from ringlet.experiments.gallery import Gallery, Picture
+from ringlet.experiments.journal import Record
+from ringlet.experiments.methods import METHODS
+from ringlet.experiments.noise import NOISES
+from ringlet.experiments.summary import Row
+from ringlet.sources.media import import_pillow
+from ringlet.store.atomic import atomic_output
+
+__all__ = ["Section", "growth_section", "section", "write_page"]
+
+_QUALITY = 90  # of the WebP pictures: a hundred of them have to fit into a page
+_NOTHING = "–"
+_TEXT = ("noise", "not run", "paper's formula", "note")  # columns of words, to the left
+_WORDS = ' class="words"'
+
+
+@dataclass(frozen=True)
+class Section:
+    """An experiment on the page.
+
+    Attributes
+    ----------
+    name, title : str
+    words : str
+        What was done, in a sentence or two.
+    figures : sequence of Path
+        SVG files.
+    tables : list of (str, str)
+        Headings, and tables in HTML.
+    galleries : sequence of Gallery
+    """
+
+    name: str
+    title: str
+    words: str
+    figures: Sequence[Path]
+    tables: list[tuple[str, str]]
+    galleries: Sequence[Gallery] = field(default_factory=list)
+
+
+def section(
+    experiment: Experiment, rows: Sequence[Row], figures: Sequence[Path], galleries: Sequence[Gallery]
+) -> Section:
+    """The section of an experiment with photos or videos."""
+    items = list(dict.fromkeys(row.item for row in rows))
+    observed = "All entries are observed." if experiment.observed == 1 else "30 % of the entries are observed."
+    noises = " and ".join(f"{NOISES[noise]} noise" for noise in dict.fromkeys(row.noise for row in rows))
+    words = f"{len(items)} {experiment.kind}{'s' if len(items) > 1 else ''} with {noises}. {observed}"
+    if experiment.name == "ablation":
+        tables = [("By sample size", _ablation_table(experiment, rows))]
+    else:
+        tables = [
+            ("Means over all items", _method_table(experiment, rows)),
+            ("PSNR by item (dB)", _item_table(experiment, rows)),
+        ]
+    return Section(experiment.name, experiment.title, words, figures, tables, galleries)
+
+
+def growth_section(rows: Sequence[GrowthRow], figures: Sequence[Path]) -> Section:
+    """The section of the measured growth."""
+    words = (
+        "Slopes of log time and log memory over log size, with their 95 % confidence intervals: processor time of one "
+        "sweep on one thread (TRSVD and TRSVD-R: of the whole method), memory beside the data. “Paper” is the leading "
+        "exponent of its complexity table; “paper here” the slope of its formula over the sizes that were measured."
+    )
+    cells = [
+        [
+            _th(f"{row.method}, {row.axis}"),
+            _td(row.formula, "words"),
+            _td(row.paper),
+            _td(f"{row.paper_slope:.2f}"),
+            _td(str(row.time)),
+            _td(str(row.memory)),
+            _td(row.note, "words"),
+        ]
+        for row in rows
+    ]
+    heads = ("method, size", "paper's formula", "paper", "paper here", "time (95 %)", "memory (95 %)", "note")
+    return Section(
+        "complexity", "Measured growth of time and memory", words, figures, [("Slopes", _table(heads, cells))]
+    )
+
+
+def write_page(path: Path, sections: Sequence[Section], records: Sequence[Record]) -> None:
+    """Write the page; it loads nothing from anywhere."""
+    assets = files("ringlet.experiments")
+    style, script = (assets.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    links = "".join(f'<li><a href="#{one.name}">{escape(one.title)}</a></li>' for one in sections)
+    body = "".join(map(_section, sections))
+    text = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<link rel="icon" href="data:,"><title>Ringlet: the paper’s experiments</title>'
+        f"<style>{style}</style></head><body>"
+        "<header><h1>Robust tensor rings: the paper’s experiments, run with Ringlet</h1>"
+        f'<p class="muted">{escape(_circumstances(records))}</p></header>'
+        f'<nav aria-label="Experiments"><ul>{links}</ul></nav><main>{body}</main>'
+        f"<script>{script}</script></body></html>\n"
+    )
+    with atomic_output(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _circumstances(records: Sequence[Record]) -> str:
+    """On which machines, by which versions, how often."""
+    machines = dict.fromkeys(f"{one['machine']['cpu']}, {one['machine']['cores']} cores" for one in records)
+    versions = dict.fromkeys(
+        f"Ringlet {one['versions']['ringlet']}, NumPy {one['versions']['numpy']}, Python {one['versions']['python']}"
+        for one in records
+    )
+    clipped = any(one.get("clip") for one in records)
+    scores = f"PSNR with peak 1; estimates are {'' if clipped else 'not '}clipped."
+    return f"{len(records)} records. {'; '.join(machines)}. {'; '.join(versions)}. {scores}"
+
+
+def _section(one: Section) -> str:
+    tables = "".join(
+        f'<h3>{escape(title)}</h3><div class="wide" tabindex="0" role="region" aria-label="{escape(title)}">'
+        f"{table}</div>"
+        for title, table in one.tables
+    )
+    figures = "".join(
+        f'<div class="wide figure" tabindex="0" role="region" aria-label="Figure {number}">'
+        f'<img alt="{escape(one.title)}" src="data:image/svg+xml;base64,{b64encode(path.read_bytes()).decode()}"></div>'
+        for number, path in enumerate(one.figures, 1)
+    )
+    return (
+        f'<section id="{one.name}"><h2>{escape(one.title)}</h2><p>{escape(one.words)}</p>{figures}'
+        f"{_viewer(one.galleries) if one.galleries else ''}{tables}</section>"
+    )
+
+
+def _viewer(galleries: Sequence[Gallery]) -> str:
+    items = [
+        {
+            "name": gallery.name,
+            "pictures": [
+                {"label": picture.label, "note": picture.note, "source": _source(picture)}
+                for picture in gallery.pictures
+            ],
+        }
+        for gallery in galleries
+    ]
+    content = json.dumps(items).replace("<", "\\u003c")  # no text of ours may end the script
+    choices = "".join(f"<label>{name}<select></select></label>" for name in ("Item", "Left", "Right"))
+    return (
+        f'<h3>Recovered pictures</h3><div class="viewer"><div class="choices">{choices}</div>'
+        '<div class="stage"><img class="before" alt=""><img class="after" alt=""><div class="bar"></div>'
+        '<input type="range" min="0" max="100" value="50" aria-label="How much of the left picture is seen"></div>'
+        '<div class="captions"><span></span><span></span></div>'
+        f'<script type="application/json">{content}</script></div>'
+    )
+
+
+def _source(picture: Picture) -> str:
+    packed = BytesIO()
+    import_pillow().open(picture.path).save(packed, "WEBP", quality=_QUALITY)
+    return f"data:image/webp;base64,{b64encode(packed.getvalue()).decode()}"
+
+
+# Tables.
+
+
+def _method_table(experiment: Experiment, rows: Sequence[Row]) -> str:
+    cells = []
+    for method in experiment.methods:
+        mine = [row for row in rows if row.method == method]
+        if not mine:
+            continue
+        done = [row for row in mine if row.psnr is not None]
+        others = dict.fromkeys(row.status for row in mine if row.status != "ok")
+        cells.append(
+            [
+                _th(METHODS[method].label),
+                _number([row.psnr for row in done], "{:.2f}"),
+                _number([row.ssim for row in done], "{:.3f}"),
+                _number([row.relative_error for row in done], "{:.3f}"),
+                _number([row.seconds for row in done], "{:.3g}"),
+                _td(format_bytes(max(row.peak_memory or 0 for row in done)) if done else _NOTHING),
+                _number([row.sweeps for row in done], "{:.1f}"),
+                _td(f"{len(done)} of {len(mine)}"),
+                _td("; ".join(others), "words"),
+            ]
+        )
+    heads = ("method", "PSNR dB", "SSIM", "relative error", "seconds", "peak memory", "sweeps", "items", "not run")
+    return _table(heads, cells)
+
+
+def _item_table(experiment: Experiment, rows: Sequence[Row]) -> str:
+    methods = [method for method in experiment.methods if any(row.method == method for row in rows)]
+    found = {(row.item, row.method): row for row in rows}
+    cells = []
+    for item in dict.fromkeys(row.item for row in rows):
+        values = [found[item, method].psnr if (item, method) in found else None for method in methods]
+        best = max((value for value in values if value is not None), default=None)
+        noise = next(row.noise for row in rows if row.item == item)
+        line = [_th(item), _td(NOISES[noise], "words")]
+        for value in values:
+            if value is None:
+                line.append(_td(_NOTHING, "none"))
+            else:
+                line.append(_td(f"{value:.2f}", "best" if value == best else ""))
+        cells.append(line)
+    return _table(("item", "noise", *(METHODS[method].label for method in methods)), cells)
+
+
+def _ablation_table(experiment: Experiment, rows: Sequence[Row]) -> str:
+    cells = []
+    for samples in dict.fromkeys(row.samples for row in rows):
+        for method in experiment.methods:
+            done = [row for row in rows if (row.samples, row.method) == (samples, method) and row.psnr is not None]
+            if done:
+                cells.append(
+                    [
+                        _th(METHODS[method].label),
+                        _td(f"{samples:,}"),
+                        _number([row.psnr for row in done], "{:.2f}"),
+                        _number([row.ssim for row in done], "{:.3f}"),
+                        _number([row.seconds for row in done], "{:.3g}"),
+                        _td(format_bytes(max(row.peak_memory or 0 for row in done))),
+                    ]
+                )
+    return _table(("strategy", "J", "PSNR dB", "SSIM", "seconds", "peak memory"), cells)
+
+
+def _number(values: Iterable[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return _td(form.format(mean(known))) if known else _td(_NOTHING, "none")
+
+
+def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col"{_WORDS if name in _TEXT else ""}>{escape(name)}</th>' for name in heads)
+    body = "".join(f"<tr>{''.join(line)}</tr>" for line in lines)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _th(text: str) -> str:
+    return f'<th scope="row">{escape(text)}</th>'
+
+
+def _td(text: str, kind: str = "") -> str:
+    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"

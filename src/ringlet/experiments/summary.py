@@ -1,0 +1,134 @@
+"""From lines of results.jsonl to what is worth a table: means over runs, item by item and method by method."""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from ringlet.experiments.catalogue import EXPERIMENTS
+from ringlet.experiments.complexity import GrowthRow
+from ringlet.experiments.journal import Record
+from ringlet.experiments.methods import METHODS
+from ringlet.store.atomic import atomic_output
+
+__all__ = ["Row", "latest", "summarise", "write_csv", "write_growth_csv"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A method on an item, over all runs.
+
+    Attributes
+    ----------
+    experiment, item, noise, method : str
+    samples : int or None
+        J, for methods that sample.
+    runs : int
+        That ended well.
+    psnr, psnr_deviation, ssim, relative_error, seconds, sweeps : float or None
+        Means (and the standard deviation from two runs on); None without such a run.
+    peak_memory : int or None
+        The largest.
+    status : str
+        "ok", or how the others ended.
+    """
+
+    experiment: str
+    item: str
+    noise: str
+    method: str
+    samples: int | None
+    runs: int
+    psnr: float | None
+    psnr_deviation: float | None
+    ssim: float | None
+    relative_error: float | None
+    seconds: float | None
+    peak_memory: int | None
+    sweeps: float | None
+    status: str
+
+
+def latest(records: Iterable[Record]) -> list[Record]:
+    """The last record of every item, method, sample size and run; in the order of the first ones."""
+    last: dict[tuple[Any, ...], Record] = {}
+    for record in records:
+        last[(record["experiment"], record["item"], record["method"], _samples(record), record["run"])] = record
+    return list(last.values())
+
+
+def summarise(records: Iterable[Record]) -> list[Row]:
+    """Rows of all experiments with photos and videos: methods in the paper's order, items as they came."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
+    for record in latest(records):
+        if record["experiment"] in EXPERIMENTS:
+            key = record["experiment"], record["item"], _samples(record), record["method"]
+            groups.setdefault(key, []).append(record)
+    places = {name: place for place, name in enumerate(METHODS)}
+    items = {item: place for place, (_, item, _, _) in reversed(list(enumerate(groups)))}
+    order = list(EXPERIMENTS)
+
+    def place(key: tuple[Any, ...]) -> tuple[int, ...]:
+        experiment, item, samples, method = key
+        return order.index(experiment), items[item], samples if experiment == "ablation" else 0, places[method]
+
+    return [_row(groups[key]) for key in sorted(groups, key=place)]
+
+
+def write_csv(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as a table with a header."""
+    _write(path, [one.name for one in fields(Row)], [asdict(row) for row in rows])
+
+
+def write_growth_csv(rows: Sequence[GrowthRow], path: Path) -> None:
+    """Write slopes as a table with a header."""
+    table = []
+    for row in rows:
+        flat: dict[str, Any] = {
+            name: getattr(row, name) for name in ("method", "axis", "formula", "paper", "paper_slope")
+        }
+        for name in ("time", "memory"):
+            slope = getattr(row, name)
+            flat |= {f"{name}_slope": slope.value, f"{name}_low": slope.low, f"{name}_high": slope.high}
+        table.append(flat | {"note": row.note})
+    _write(path, list(table[0]) if table else [], table)
+
+
+def _write(path: Path, names: list[str], table: list[dict[str, Any]]) -> None:
+    with atomic_output(path) as temporary, temporary.open("w", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def _row(records: list[Record]) -> Row:
+    first = records[0]
+    good = [record for record in records if record["status"] == "ok"]
+    bad = [record["status"] for record in records if record["status"] != "ok"]
+
+    def average(name: str) -> float | None:
+        return mean(record[name] for record in good) if good else None
+
+    return Row(
+        experiment=first["experiment"],
+        item=first["item"],
+        noise=first["noise"],
+        method=first["method"],
+        samples=_samples(first),
+        runs=len(good),
+        psnr=average("psnr"),
+        psnr_deviation=stdev(record["psnr"] for record in good) if len(good) > 1 else None,
+        ssim=average("ssim"),
+        relative_error=average("relative_error"),
+        seconds=average("seconds"),
+        peak_memory=max((record["peak_memory"] for record in good), default=None),
+        sweeps=average("sweeps"),
+        status=bad[0] if bad else "ok",
+    )
+
+
+def _samples(record: Record) -> int | None:
+    samples: int | None = record["settings"].get("samples")
+    return samples
