@@ -163,3 +163,20 @@ def test_modes_of_size_one_are_allowed():
     x = np.random.default_rng(0).random((1, 6, 1, 5))
     fit = decompose(x, 5, solver=AWRTRD(sweeps=50, loss="l2"))
     assert np.linalg.norm(np.asarray(fit.ring) - x) < 0.05 * np.linalg.norm(x)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.2])
+def test_gaussian_outliers_do_not_widen_the_kernel(share):
+    rng = np.random.default_rng(3)
+    i, j = np.mgrid[0:80, 0:90] / 20
+    clean = (0.5 + 0.25 * np.sin(i + j) + 0.2 * np.cos(2 * i - j))[:, :, None] * np.array([1.0, 0.9, 0.8])
+    noisy = clean + np.where(rng.random(clean.shape) < share, rng.normal(0, 0.7, clean.shape), 0.0)
+    fit = decompose(noisy, 4, solver=AWRTRD(tol=0))
+    assert fit.sigma < 0.3  # of data that span about one, whatever their outliers span
+    assert np.sqrt(np.mean((np.asarray(fit.ring) - clean) ** 2)) < 0.05
+
+
+def test_a_small_bright_part_of_a_dark_picture_counts_for_the_range():
+    x = np.zeros((100, 120, 3)) + np.linspace(0.0, 0.3, 120)[:, None]
+    x[40:50, 50:60] = np.linspace(0.4, 1.0, 10)[:, None]  # a hundredth of all entries
+    assert decompose(x, 2, solver=AWRTRD(sweeps=60, tol=0)).sigma == pytest.approx(0.15)

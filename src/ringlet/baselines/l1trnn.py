@@ -155,18 +155,19 @@ class L1TRNNRun(DenseRun):
             residuals = values - now[mask]
             outliers = soft(residuals - multiplier, self._weight / self._penalty)  # S = soft(T - X - W/mu, lambda/mu)
             self._multiplier[place] = multiplier + outliers - residuals  # W = W + mu (X + S - T)
-            self._outliers[place] = outliers
             parts = (now - self.model[rows], self.model[rows], outliers - last, last, residuals)
-            return tuple(float(np.vdot(part, part)) for part in parts)
+            squares = tuple(float(np.vdot(part, part)) for part in parts)
+            self._outliers[place] = outliers
+            return squares
 
         moved, size, jumped, sparse, squares = np.sum(list(self.run(average, self.observed.blocks)), axis=0)
         self.model = model
         penalty = min(self._growth * self._penalty, max(_LARGEST_PENALTY, self._penalty))
         self._ratio, self._penalty = self._penalty / penalty, penalty
         return SweepReport(
-            change=max(_relative(moved, size), _relative(jumped, sparse)),
+            change=max(_relative(moved, size), _relative(jumped, sparse)) if self._data_norm else 0.0,
             loss=self.mean_loss(squares),
-            settling=rank == 0 and self._data_norm > 0.0,
+            settling=rank == 0 and self._data_norm > 0.0,  # nothing moves until mu has grown enough
         )
 
     def _step(self, unfolding: Unfolding, weight: float, lifted: Floats) -> int:

@@ -33,7 +33,8 @@ _EPSILON = 0.01  # eps over the data's size
 _PENALTY = 20.0  # mu, for data of size 1
 _STEPS = {"irls": 2, "admm": 40}
 _NEWTON_STEPS = 8
-_SUBCHAIN_NUMBERS = 1 << 23  # of the subchain that are formed at a time
+_HELD_NUMBERS = 1 << 23  # a subchain of so many numbers is formed once for all slices,
+_PIECE_NUMBERS = 1 << 20  # a larger one so many at a time
 _SLICE_ENTRIES = 1 << 17  # of the data that a thread reads at a time
 _ENTRY_ARRAYS = 12  # arrays with a number for every entry of these slices that a thread works in
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
@@ -44,7 +45,8 @@ class LpTRC(IterativeSolver):
     """Robust tensor ring completion in a smoothed lp norm.
 
     Minimises ``sum (e^2 + eps^2)^(p/2)`` over the residuals e of the observed entries, one core after the other. Every
-    slice of a core is a robust regression of its own, solved by reweighted least squares or by ADMM.
+    slice of a core is a robust regression of its own, solved by reweighted least squares or by ADMM. Entries that lie
+    farther from the centre of the data than twice their size are left out.
 
     Parameters
     ----------
@@ -124,11 +126,14 @@ class LpTRC(IterativeSolver):
             unknowns = rank[mode] * rank[(mode + 1) % len(shape)]
             columns = prod(shape) // length
             operations += prod(shape) * (2 * passes * unknowns**2 + 4 * steps * unknowns)
-            formed = min(columns, max(_SUBCHAIN_NUMBERS // unknowns, 1)) * unknowns * itemsize  # of S_k
-            group = max(1, _SLICE_ENTRIES // columns)  # slices that a thread works on
-            entries = _ENTRY_ARRAYS * group * columns * max(itemsize, 4)
-            normal = 3 * 8 * group * unknowns**2
-            room = max(room, 2 * formed + threads * (2 * formed + entries + normal))
+            held = columns * unknowns <= _HELD_NUMBERS
+            piece = columns if held else min(columns, max(1, _PIECE_NUMBERS // unknowns))
+            formed = 2 * piece * unknowns * itemsize  # of S_k, and the cores merged for it
+            at_once = piece if self.method == "irls" else columns
+            entries = max(_SLICE_ENTRIES, at_once)
+            scratch = _ENTRY_ARRAYS * entries * itemsize + piece * unknowns * itemsize
+            normal = 8 * max(1, _SLICE_ENTRIES // at_once) * unknowns**2
+            room = max(room, (1 if held else threads) * formed + threads * scratch + (3 * threads + 3) * normal)
             ring += length * unknowns
         return checked(DensePlan("LpTRC", shape, operations, room + 4 * ring * itemsize), self.budget)
 
@@ -152,9 +157,7 @@ class LpTRCRun:
         scale = measure(source, problem.survey, problem.seed)
         check_representable(scale.size, self._dtype)
         self._size = scale.size
-        self._ordinary = ordinary_range(
-            scale
-        )  # what lies beyond is brought back: its pull is the same, the way shorter
+        self._ordinary = ordinary_range(scale)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
@@ -198,50 +201,73 @@ class LpTRCRun:
         """One regression for every slice of core k; returns the loss and the weight of all entries before it."""
         rows = unfold(self._cores[mode])  # A_k
         subchain = Subchain(self._cores, mode)
-        group = max(1, _SLICE_ENTRIES // subchain.columns)
-        starts = range(0, len(rows), group)
-
-        def regress(start: int) -> tuple[Floats, float, float]:
-            slices = slice(start, min(start + group, len(rows)))
-            values, mask = self._read(mode, slices, subchain)
-            old = rows[slices]
-            residuals = (values - subchain.forward(old))[mask]
-            loss = float(np.sum(self._loss.value(residuals, self._epsilon)))
-            trust = float(np.sum(self._loss.weight(residuals, self._epsilon, np.empty_like(residuals))))
-            solve = self._irls if self._by_weights else self._admm
-            return solve(subchain, values, mask, old), loss, trust
-
-        solved, losses, trusts = zip(*self._run(regress, starts), strict=True)
+        if self._by_weights:
+            told = []
+            for _ in range(self._steps):
+                rows, *numbers = self._reweighted(mode, subchain, rows)
+                told.append(numbers)
+            loss, trust = told[0]
+        else:
+            rows, loss, trust = self._admm(mode, subchain, rows)
         before, _, after = self._cores[mode].shape
-        self._cores[mode] = refold(np.concatenate(solved), before, after)
-        return sum(losses), sum(trusts)
+        self._cores[mode] = refold(rows, before, after)
+        return loss, trust
 
-    def _irls(self, subchain: "Subchain", values: Floats, mask: NDArray[np.bool_], rows: Floats) -> Floats:
-        """Reweighted least squares: ``u = (A^T W A)^-1 A^T W y`` with W of the last residuals."""
-        for _ in range(self._steps):
-            residuals = values - subchain.forward(rows)
+    def _reweighted(self, mode: int, subchain: "Subchain", rows: Floats) -> tuple[Floats, float, float]:
+        """``u = (A^T W A)^-1 A^T W y`` for all slices, with W of the present residuals; their loss and weight."""
+        pieces = subchain.pieces
+        group = max(1, _SLICE_ENTRIES // (pieces[0][0].stop - pieces[0][0].start))
+        work = [(slices, *piece) for slices in _spans(len(rows), group) for piece in pieces]
+
+        def normal_equations(item: tuple[slice, slice, tuple[slice, ...]]) -> list[Any]:
+            slices, _, spans = item
+            values, mask = self._read(mode, slices, spans)
+            part = subchain.rows(spans)
+            residuals = values - rows[slices] @ part.T
             weights = self._loss.weight(residuals, self._epsilon, np.empty_like(residuals))
             weights *= mask
-            inverses = self._inverses(subchain.grams(weights, mask))
-            right = subchain.adjoint(weights * values)
-            rows = np.where(_speaks(mask), _times(inverses, right).astype(rows.dtype), rows)
-        return rows
+            loss = float(np.sum(self._loss.value(residuals[mask], self._epsilon)))
+            right = ((weights * values) @ part).astype(np.float64)
+            return [_grams(part, weights, mask), right, mask.any(axis=1), loss, float(np.sum(weights))]
 
-    def _admm(self, subchain: "Subchain", values: Floats, mask: NDArray[np.bool_], rows: Floats) -> Floats:
-        """ADMM with ``e = A u - y``; the multiplier q is kept over mu."""
-        inverses = self._inverses(subchain.grams(mask.astype(values.dtype), mask))
-        errors: Floats = (subchain.forward(rows) - values) * mask  # e
-        multiplier = np.zeros_like(errors)  # q / mu
-        convex = values.dtype.type(sqrt(1.0 - self._p))
-        for _ in range(self._steps):
-            right = subchain.adjoint((errors + values - multiplier) * mask)
-            rows = np.where(_speaks(mask), _times(inverses, right).astype(rows.dtype), rows)  # u = A^+ (e + y - q/mu)
-            lifted = (subchain.forward(rows) - values + multiplier) * mask  # z = A u - y + q/mu
-            largest = np.maximum(np.abs(errors).max(axis=1), np.abs(lifted).max(axis=1))
-            smoothing = np.broadcast_to(convex * largest[:, None] + self._epsilon, mask.shape)  # eps
-            errors[mask] = lp_prox(lifted[mask], self._p, smoothing[mask], self._penalty)
-            multiplier = lifted - errors  # q = q + mu (A u - e - y)
-        return rows
+        new, loss, trust = np.empty_like(rows), 0.0, 0.0
+        total: list[Any] = []
+        for (slices, place, _), found in zip(work, self._run(normal_equations, work), strict=True):
+            total = [sofar + more for sofar, more in zip(total, found, strict=True)] if place.start else found
+            if place.stop == subchain.columns:
+                grams, right, speaks, *numbers = total
+                new[slices] = np.where(speaks[:, None], _times(self._inverses(grams), right), rows[slices])
+                loss, trust = loss + numbers[0], trust + numbers[1]
+        return new, loss, trust
+
+    def _admm(self, mode: int, subchain: "Subchain", rows: Floats) -> tuple[Floats, float, float]:
+        """ADMM with ``e = A u - y`` for all slices; the loss and the weight of their residuals before."""
+
+        def regress(slices: slice) -> tuple[Floats, float, float]:
+            parts = [self._read(mode, slices, spans) for _, spans in subchain.pieces]
+            values, mask = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
+            u = rows[slices]
+            errors: Floats = (subchain.forward(u) - values) * mask  # e
+            before = errors[mask]
+            loss = float(np.sum(self._loss.value(before, self._epsilon)))
+            trust = float(np.sum(self._loss.weight(before, self._epsilon, np.empty_like(before))))
+            inverses = self._inverses(subchain.grams(mask))
+            speaks = mask.any(axis=1, keepdims=True)
+            multiplier = np.zeros_like(errors)  # q / mu
+            for _ in range(self._steps):
+                right = subchain.adjoint((errors + values - multiplier) * mask)
+                u = np.where(speaks, _times(inverses, right), u).astype(rows.dtype)  # u = A^+ (e + y - q/mu)
+                lifted = (subchain.forward(u) - values + multiplier) * mask  # z = A u - y + q/mu
+                largest = np.maximum(np.abs(errors).max(axis=1), np.abs(lifted).max(axis=1))
+                smoothing = sqrt(1.0 - self._p) * largest[:, None] + self._epsilon  # eps
+                smoothing = np.broadcast_to(smoothing, mask.shape)
+                errors[mask] = lp_prox(lifted[mask], self._p, smoothing[mask], self._penalty)
+                multiplier = lifted - errors  # q = q + mu (A u - e - y)
+            return u, loss, trust
+
+        groups = _spans(len(rows), max(1, _SLICE_ENTRIES // subchain.columns))
+        solved, losses, trusts = zip(*self._run(regress, groups), strict=True)
+        return np.concatenate(solved), sum(losses), sum(trusts)
 
     def _inverses(self, grams: Floats) -> Floats:
         """Inverses of the normal equations of all slices, the ridge added; anything for slices without data."""
@@ -252,20 +278,23 @@ class LpTRCRun:
         grams[:, diagonal, diagonal] += np.where(levels > 0.0, max(self._ridge, least) * levels, 1.0)[:, None]
         return np.asarray(np.linalg.inv(grams))
 
-    def _read(self, mode: int, slices: slice, subchain: "Subchain") -> tuple[Floats, NDArray[np.bool_]]:
-        """Slices of the data as rows, in the order of the subchain, 0 where not observed; and what is observed."""
+    def _read(self, mode: int, slices: slice, spans: tuple[slice, ...]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Slices of the data as rows, in the order of the subchain, 0 where they say nothing; and where they do.
+
+        Entries that are plainly outliers say nothing: a bond to spare would be spent on them.
+        """
         order = len(self._cores)
         ring_order = [(mode + step) % order for step in range(order)]
-        shape = (slices.stop - slices.start, subchain.columns)
-        scaled, mask = np.zeros(shape, self._dtype), np.ones(shape, bool)
-        for place, spans in subchain.pieces:
-            block = dict(zip(ring_order, (slices, *spans), strict=True))
-            values, observed = self._problem.source.read(tuple(block[axis] for axis in range(order)))
-            if observed is not None:
-                mask[:, place] = observed.transpose(ring_order).reshape(shape[0], -1)
-            part = np.divide(values.transpose(ring_order).reshape(shape[0], -1), self._size, dtype=np.float64)
-            np.copyto(scaled[:, place], np.clip(part, *self._ordinary), where=mask[:, place], casting="same_kind")
-        return scaled, mask
+        block = dict(zip(ring_order, (slices, *spans), strict=True))
+        values, observed = self._problem.source.read(tuple(block[axis] for axis in range(order)))
+        count = slices.stop - slices.start
+        scaled = np.divide(values.transpose(ring_order).reshape(count, -1), self._size, dtype=np.float64)
+        low, high = self._ordinary
+        mask = (scaled >= low) & (scaled <= high)
+        if observed is not None:
+            mask &= observed.transpose(ring_order).reshape(count, -1)
+        scaled[~mask] = 0.0
+        return scaled.astype(self._dtype), mask
 
     def _last_mode_gram(self) -> Floats:
         """D = A_N G_N A_N^T, the Gram matrix of the model's last unfolding (at evenly spaced slices, if many)."""
@@ -292,45 +321,45 @@ class Subchain:
         self._unknowns = cores[mode].shape[0] * cores[mode].shape[2]
         sizes = [core.shape[1] for core in self._chain]
         self.columns = prod(sizes)
+        held = self.columns * self._unknowns <= _HELD_NUMBERS
         self.pieces = []
         start = 0
-        for spans in slabs(sizes, max(1, _SUBCHAIN_NUMBERS // self._unknowns)):
+        for spans in slabs(sizes, self.columns if held else max(1, _PIECE_NUMBERS // self._unknowns)):
             stop = start + prod(span.stop - span.start for span in spans)
             self.pieces.append((slice(start, stop), spans))
             start = stop
-        self._held = self._form(self.pieces[0][1]) if len(self.pieces) == 1 else None
+        self._held = self._form(self.pieces[0][1]) if held else None
+
+    def rows(self, spans: tuple[slice, ...]) -> Floats:
+        """The rows of S_k of a piece: in row j, column (a, b), entry (b, a) of the product of the other cores at j."""
+        return self._form(spans) if self._held is None else self._held
 
     def forward(self, rows: Floats) -> Floats:
         """``A S^T``: the model of some slices."""
-        out = np.empty((len(rows), self.columns), rows.dtype)
-        for place, part in self._parts():
-            np.matmul(rows, part.T, out=out[:, place])
-        return out
+        return np.concatenate([rows @ self.rows(spans).T for _, spans in self.pieces], axis=1)
 
     def adjoint(self, entries: Floats) -> Floats:
         """``Y S``, in double precision."""
         total = np.zeros((len(entries), self._unknowns))
-        for place, part in self._parts():
-            total += entries[:, place] @ part
-        return total
-
-    def grams(self, weights: Floats, mask: NDArray[np.bool_]) -> Floats:
-        """``S^T diag(w_i) S`` for every slice, in double precision, from the observed entries only."""
-        total = np.zeros((len(weights), self._unknowns, self._unknowns))
-        for place, part in self._parts():
-            for gram, row, observed in zip(total, weights[:, place], mask[:, place], strict=True):
-                design = part[observed]
-                gram += design.T @ (design * row[observed, None])
-        return total
-
-    def _parts(self) -> Iterator[tuple[slice, Floats]]:
         for place, spans in self.pieces:
-            yield place, self._form(spans) if self._held is None else self._held
+            total += entries[:, place] @ self.rows(spans)
+        return total
+
+    def grams(self, mask: NDArray[np.bool_]) -> Floats:
+        """``S^T S`` of the observed entries of every slice, in double precision."""
+        total = np.zeros((len(mask), self._unknowns, self._unknowns))
+        for place, spans in self.pieces:
+            part = self.rows(spans)
+            total += _grams(part, np.ones((len(mask), len(part)), part.dtype), mask[:, place])
+        return total
 
     def _form(self, spans: tuple[slice, ...]) -> Floats:
-        """Rows of S_k: ``S_k[j, (a, b)]`` is entry (b, a) of the product of the other cores at index j."""
-        merged = merge([core[:, span, :] for core, span in zip(self._chain, spans, strict=True)])
-        return np.ascontiguousarray(merged.transpose(1, 2, 0)).reshape(-1, self._unknowns)
+        first, *others = (core[:, span, :] for core, span in zip(self._chain, spans, strict=True))
+        if not others:
+            return np.ascontiguousarray(first.transpose(1, 2, 0)).reshape(-1, self._unknowns)
+        rest = merge(others)  # [c, j, a]
+        rest = np.ascontiguousarray(rest.transpose(1, 2, 0)).reshape(-1, rest.shape[0])  # [(j, a), c]
+        return np.asarray(rest @ first.transpose(1, 2, 0)).reshape(-1, self._unknowns)  # [i, (j, a), b]
 
 
 def lp_loss(p: float) -> Loss:
@@ -376,9 +405,19 @@ def lp_prox(values: Floats, p: float, epsilon: float | Floats, penalty: float) -
     return np.asarray(np.copysign(root, values))
 
 
-def _speaks(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which slices hold any data, as a column; the others keep their core slice."""
-    return np.asarray(mask.any(axis=1))[:, None]
+def _grams(part: Floats, weights: Floats, mask: NDArray[np.bool_]) -> Floats:
+    """``S^T diag(w_i) S`` for every slice, in double precision, from the observed entries only."""
+    total = np.empty((len(weights), part.shape[1], part.shape[1]))
+    for gram, row, observed in zip(total, weights, mask, strict=True):
+        chosen = np.flatnonzero(observed)
+        design = part[chosen]
+        design *= np.sqrt(row[chosen, None])
+        gram[...] = design.T @ design
+    return total
+
+
+def _spans(total: int, step: int) -> list[slice]:
+    return [slice(start, min(start + step, total)) for start in range(0, total, step)]
 
 
 def _times(matrices: Floats, rows: Floats) -> Floats:

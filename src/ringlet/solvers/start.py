@@ -18,7 +18,12 @@ __all__ = ["Scale", "given_start", "measure", "random_start"]
 
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
-_TAILS = 8.0  # the data range is trusted up to so many interquartile ranges: beyond lie outliers
+# The range of the data is trusted up to so many interquartile ranges: beyond lie outliers.
+_TAILS = 8.0
+# If it is more than so many times the range of all but two in a thousand on either side, the outliers are spread out
+# and hide among the rest: then up to so many interquartile ranges, or all but a twentieth on either side.
+_BOUNDED, _NEAR_TAILS = 1.5, 2.5
+_QUANTILES = (0.002, 0.05, 0.25, 0.75, 0.95, 0.998)
 _FLAT = 0.25  # a value that makes up more than this share of the data is a background
 _CONTENT = 0.05  # and what differs from it is content, not outliers, if it makes up more than this
 _REACH = 2.5  # how far beyond the upper quartile of what stands out from a background the first kernel reaches
@@ -52,9 +57,7 @@ def measure(source: Source, found: Survey, seed: int) -> Scale:
     if not sample.size:  # very sparse data: the range is all that is known
         sample = np.array([found.minimum, found.maximum])
     varied = _without_background(sample)
-    q25, q75 = np.quantile(varied, (0.25, 0.75), method="hazen")
-    spread = found.maximum / 2 - found.minimum / 2  # halves: the range of float64 data may overflow
-    size = 2 * min(spread, _TAILS / 2 * (q75 - q25)) if q75 > q25 else 2 * spread
+    size = _range(varied, found)
     if size == 0.0 or not np.isfinite(size):
         size = max(abs(found.maximum), abs(found.minimum)) or 1.0
     q25, median, q75 = np.quantile(sample, (0.25, 0.5, 0.75), method="hazen")
@@ -64,6 +67,17 @@ def measure(source: Source, found: Survey, seed: int) -> Scale:
     if varied.size < sample.size:
         reach = _REACH * float(np.quantile(np.abs(varied / size - median / size), 0.75))
     return Scale(float(size), centre, reach)
+
+
+def _range(values: NDArray[np.float64], found: Survey) -> float:
+    """The range of the data, gross outliers left out."""
+    low, q05, q25, q75, q95, high = np.quantile(values, _QUANTILES, method="hazen") / 2
+    spread = found.maximum / 2 - found.minimum / 2  # halves: the range of float64 data may overflow
+    if q75 > q25:
+        scattered = spread > _BOUNDED * (high - low)
+        reach = max(_NEAR_TAILS * (q75 - q25), q95 - q05) if scattered else _TAILS * (q75 - q25)
+        spread = min(spread, reach)
+    return float(2 * spread)
 
 
 def _without_background(sample: NDArray[np.float64]) -> NDArray[np.float64]:
