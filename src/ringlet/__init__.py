@@ -3,22 +3,39 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ringlet import errors
-from ringlet.api import complete, decompose, plan
-from ringlet.ring import TensorRing
-from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
-from ringlet.solvers.status import Status
-
 if TYPE_CHECKING:
-    from ringlet import baselines
+    from ringlet import baselines, errors
+    from ringlet.api import complete, decompose, plan
+    from ringlet.ring import TensorRing
+    from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
+    from ringlet.solvers.status import Status
 
 __version__ = "0.1.0"
 
 __all__ = ["AWRTRD", "SAWRTRD", "Status", "TensorRing", "baselines", "complete", "decompose", "errors", "plan"]
 
+# Where each name lives. It is imported when first used, so that a program which only might need Ringlet starts at once.
+_HOMES = {
+    "AWRTRD": "ringlet.solvers.robust_ring",
+    "SAWRTRD": "ringlet.solvers.robust_ring",
+    "Status": "ringlet.solvers.status",
+    "TensorRing": "ringlet.ring",
+    "baselines": "ringlet.baselines",
+    "complete": "ringlet.api",
+    "decompose": "ringlet.api",
+    "errors": "ringlet.errors",
+    "plan": "ringlet.api",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """`ringlet.baselines` is imported when first used: few programs need it, and all pay for starting up."""
-    if name == "baselines":
-        return import_module("ringlet.baselines")
-    raise AttributeError(f"module 'ringlet' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ringlet' has no attribute {name!r}")
+    module = import_module(_HOMES[name])
+    value = module if module.__name__ == f"ringlet.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,6 +16,7 @@ class StartUp:
 
     import_numpy: float
     import_ringlet: float
+    import_decompose: float
     help: float
 
     def as_dict(self) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def measure_startup(repeats: int = 5) -> StartUp:
     return StartUp(
         _seconds(["-c", "import numpy"], repeats) - empty,
         _seconds(["-c", "import ringlet"], repeats) - empty,
+        _seconds(["-c", "from ringlet import decompose"], repeats) - empty,
         _seconds(["-c", "from ringlet.cli.main import main; main(['--help'])"], repeats),
     )
 

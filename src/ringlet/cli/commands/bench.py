@@ -48,6 +48,7 @@ def _startup(_sweeps: int) -> Measured:
     rows = [
         ("import numpy", f"{found.import_numpy:.2f}"),
         ("import ringlet", f"{found.import_ringlet:.2f}"),
+        ("from ringlet import decompose", f"{found.import_decompose:.2f}"),
         ("ringlet --help", f"{found.help:.2f}"),
     ]
     return ("start-up", "seconds"), rows, found.as_dict()
