@@ -14,7 +14,7 @@ from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC, lptrc, observed
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning
 from ringlet.solvers.status import Status
 
-DENSE = [L1SNN(sweeps=20), L1TNN(sweeps=20), L1TRNN(sweeps=20), TNTV(sweeps=20)]
+DENSE = [L1SNN(sweeps=12), L1TNN(sweeps=12), L1TRNN(sweeps=12), TNTV(sweeps=12)]
 ALL = [*DENSE, LpTRC(sweeps=4)]
 SHAPE = (14, 12, 9)
 
@@ -97,6 +97,7 @@ def test_given_parameters_are_in_the_units_of_the_data(solver, units, factor):
 def test_integers_are_completed_in_single_precision_and_their_own_units(solver):
     data, mask = picture()
     bytes_ = np.clip(20 * data, 0, 255).astype(np.uint8)
+    solver = replace(solver, sweeps=40)
     single = run(bytes_, solver, mask=mask).tensor
     double = run(bytes_, replace(solver, dtype="float64"), mask=mask).tensor
     assert (single.dtype, double.dtype) == (np.float32, np.float64)

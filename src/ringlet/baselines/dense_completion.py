@@ -1,6 +1,6 @@
 """What the completion methods that hold the whole tensor have in common: their parameters, and how a fit begins."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class DenseSnapshot:
         return dense.reshape(self.shape)
 
 
-class DenseRun:
+class DenseRun(ABC):
     """A fit under way. The model is replaced after every sweep, never written to, so nobody has to copy it.
 
     Everything is in units of the data's robust size; parameters that have a dimension are converted when it begins.
@@ -115,9 +115,9 @@ class DenseRun:
         """The present model."""
         return DenseSnapshot(self.model, self.size, self._shape, self._empty)
 
+    @abstractmethod
     def sweep(self, number: int) -> SweepReport:
         """One iteration."""
-        raise NotImplementedError
 
     def extremes(self, values: Floats) -> Floats:
         """How far entries lie beyond the ordinary: outliers start from there, or they would take forever to grow."""

@@ -17,7 +17,7 @@ from ringlet.solvers.solver import working_dtype
 
 __all__ = ["L1SNN"]
 
-_WEIGHT = 0.5  # of the default of lambda_1: measured, on photos
+_WEIGHT = 1.25  # of the default of lambda_1: measured, on photos
 _THRESHOLD = 0.03  # mu over the largest singular value of the data
 
 
@@ -31,8 +31,8 @@ class L1SNN(DenseCompletion):
     Parameters
     ----------
     outlier_weight : float, optional
-        lambda_1; by default ``0.5 N / sqrt(rho max_n I_n)`` for a tensor of order N, rho being the share of observed
-        entries.
+        lambda_1; by default 1.25 times the sum of ``1 / sqrt(rho max(a_n, b_n))`` over the unfoldings of size
+        a_n x b_n, rho being the share of observed entries.
     penalty : float, optional
         1 / mu, in inverse units of the data: singular values are thresholded by mu. By default that is 0.03 of the
         largest one of the data. It changes the way to the solution, not the solution.
@@ -104,7 +104,8 @@ class L1SNNRun(DenseRun):
             self._threshold = _THRESHOLD * norm or 1.0  # mu
         else:
             self._threshold = 1.0 / (solver.penalty * self.size)
-        self._weight = solver.outlier_weight or _WEIGHT * len(shape) / sqrt(self.share * max(shape))  # lambda_1
+        roots = [1 / sqrt(self.share * matrix.columns) for matrix in self._unfoldings]
+        self._weight = solver.outlier_weight or _WEIGHT * sum(roots)  # lambda_1
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """One iteration."""
