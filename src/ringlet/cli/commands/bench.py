@@ -58,7 +58,7 @@ def _peers(sweeps: int) -> Measured:
     found = [result.as_dict() for result in measure_peers(sweeps)]
     columns = ("ours", "peer", "peer_over_ours", "our_error", "peer_error")
     rows = [(result["method"], result["case"], *(f"{result[name]:.3g}" for name in columns)) for result in found]
-    return ("method", "case", "sweep s", "TensorLy s", "TensorLy ×", "error", "its error"), rows, found
+    return ("method", "case", "sweep s", "TensorLy s", "ratio", "error", "its error"), rows, found
 
 
 _MEASURES: dict[str, Callable[[int], Measured]] = {
@@ -108,7 +108,7 @@ def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | No
     click.echo(_machine())
     if results:
         print_table(
-            ("case", "sweep s", "× limit", "worst mode", "naive ×", "TensorLy ×", "sampled ×", "peak", "data"),
+            ("case", "sweep s", "× limit", "worst", "naive", "TensorLy", "sampled", "peak", "data"),
             [_row(result) for result in results],
         )
     for headers, rows, _ in measured.values():
