@@ -162,6 +162,8 @@ def complete(
     >>> est.tensor.shape
     (6, 5)
     """
+    if solver is None:
+        raise ArgumentTypeError("solver=None is not allowed; give e.g. ringlet.SAWRTRD() or ringlet.baselines.L1TNN()")
     result = _run(data, rank, _checked_solver(solver), mask, seed, init, callback, progress)
     if solver.fits_ring:
         return Estimate(result.snapshot.ring(), result.status, result.history)

@@ -201,3 +201,15 @@ def test_numbers_that_the_precision_cannot_hold_are_refused():
     for solver in ALL:
         with pytest.raises(ArgumentError, match="float32 cannot work with"):
             decompose(X * 1e-60, RANK, solver=replace(solver, dtype="f4"))
+
+
+def test_sampled_trals_does_not_stop_by_chance_before_it_has_averaged():
+    x = np.fromfunction(lambda i, j, k: np.cos(i / 9 + j / 7 + k), (30, 25, 20))
+    x = x + 0.3 * np.random.default_rng(1).standard_normal(x.shape)
+
+    def error(solver, seed):
+        ring = ringlet.decompose(x, 3, solver=solver, seed=seed).ring
+        return np.linalg.norm(np.asarray(ring) - x) / np.linalg.norm(x)
+
+    best = error(TRALS(), 0)
+    assert max(error(SampledTRALS(), seed) for seed in range(6)) < 1.05 * best

@@ -129,7 +129,7 @@ class DenseRun(ABC):
 
     def mean_loss(self, squares: float) -> float:
         """Half the mean squared residual of the observed entries in the data's units."""
-        return 0.5 * squares / self.observed.count * self.size * self.size
+        return 0.5 * float(squares) / self.observed.count * self.size * self.size
 
 
 def third_order(shape: Sequence[int]) -> tuple[int, int, int]:

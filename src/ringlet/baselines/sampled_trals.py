@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ringlet.baselines.alternating import AlternatingRun, data_size, relative_error, start_cores
 from ringlet.baselines.dense_plan import DensePlan, checked
-from ringlet.errors import ArgumentError
+from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Run
@@ -38,7 +38,8 @@ __all__ = ["SampledTRALS"]
 _DEFAULT_SAMPLES = 10  # times the unknowns of a slice
 _BLOCK_ENTRIES = 1 << 18  # sampled entries that are gathered at once
 _BLOCK_ROWS = 1024  # sampled rows in a piece of the Gram matrix
-_AVERAGED_SHARE = 3  # the last third of the sweeps averages
+_AVERAGED_SHARE = 3  # the last third of the sweeps averages, or all after the error first stood still
+_AVERAGED_SWEEPS = 5  # before so many have averaged, a small change is chance, and the fit goes on
 _FALLING = 0.7  # an error that falls by this factor in a sweep needs no averaging
 _LEAST_STEP = 0.5
 
@@ -61,8 +62,9 @@ class SampledTRALS(IterativeSolver):
         than three modes, at O(J I r^4) operations for drawing them. "uniform" draws all rows alike.
     average : bool
         The solution from a sample misses the one from all rows by about ``r_k r_{k+1} / J`` of the squared error, in
-        every core. True shortens steps by that share and, over the last third of the sweeps, to 1/2, 1/3, ..., which
-        averages over samples while the error has stopped falling. False takes every step in full, as published.
+        every core. True shortens steps by that share and, over the last third of the sweeps or once the error stands
+        still, to 1/2, 1/3, ..., which averages over samples; a fit does not end before. False takes every step in
+        full, as published.
     ridge : float
         Penalty on the cores, relative to the mean diagonal of the Gram matrix.
     sweeps : int
@@ -102,6 +104,8 @@ class SampledTRALS(IterativeSolver):
             check_number("samples", self.samples, at_least=1, whole=True)
         check_one_of("sampling", self.sampling, ("product-leverage", "exact-leverage", "uniform"))
         check_number("ridge", self.ridge, at_least=0)
+        if not isinstance(self.average, bool):
+            raise ArgumentTypeError(f"average={self.average!r} is not allowed; give True or False")
 
     def rows(self, shape: Sequence[int], rank: Sequence[int]) -> int:
         """J, at least as many as a slice has unknowns that data can determine."""
@@ -165,6 +169,7 @@ class SampledRun(AlternatingRun):
         self._leverage = leverage
         self._error = inf  # e, estimated in the last sweep
         self._averaged = 0  # sweeps that have averaged
+        self._calm = False  # time to average
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once, each from a sample of its own."""
@@ -173,11 +178,17 @@ class SampledRun(AlternatingRun):
             squared, norm = self._update(number, mode)
             squares, norms = squares + squared, norms + norm
         before, self._error = self._error, relative_error(squares, norms)
+        change = abs(before - self._error)
         last_third = _AVERAGED_SHARE * number >= (_AVERAGED_SHARE - 1) * self._solver.sweeps
-        if self._solver.average and last_third and self._error >= _FALLING * before:
+        self._calm = self._calm or last_third or change < self._solver.tol
+        if self._solver.average and self._calm and self._error >= _FALLING * before:
             self._averaged += 1
         mean = max(squares, 0.0) / len(self._cores) / prod(self._source.shape)
-        return SweepReport(change=abs(before - self._error), loss=0.5 * mean * self._size * self._size)
+        return SweepReport(
+            change=change,
+            loss=0.5 * mean * self._size * self._size,
+            settling=self._solver.average and self._averaged < _AVERAGED_SWEEPS,
+        )
 
     def _update(self, number: int, mode: int) -> tuple[float, float]:
         """Sampled least squares for core k; before it, the squared norms of residual and data, from the sample."""
