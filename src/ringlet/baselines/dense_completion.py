@@ -10,7 +10,8 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows, ordinary_range
+from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows, RowBlock, ordinary_range
+from ringlet.baselines.proximal import TubalSlices
 from ringlet.execution import Threads
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
@@ -20,7 +21,7 @@ from ringlet.solvers.robust_run import check_representable, fill_empty
 from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
 from ringlet.solvers.start import measure
 
-__all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "row_room", "third_order"]
+__all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "TubalRun", "row_room", "third_order"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -130,6 +131,30 @@ class DenseRun(ABC):
     def mean_loss(self, squares: float) -> float:
         """Half the mean squared residual of the observed entries in the data's units."""
         return 0.5 * float(squares) / self.observed.count * self.size * self.size
+
+
+class TubalRun(DenseRun):
+    """A fit of a third-order tensor through its transformed slices, which begins with them.
+
+    Attributes
+    ----------
+    _slices : TubalSlices
+    _outliers : array
+        One number for every observed entry.
+    """
+
+    _slices: TubalSlices
+    _outliers: Floats
+
+    def begin(self, block: RowBlock) -> float:
+        """Set outliers that are plain to see apart; the rest goes to the slices, to be measured there."""
+        values, mask = self.observed.read(block)
+        self._outliers[block.place] = self.extremes(values)
+        values -= self._outliers[block.place]
+        filled = np.zeros(mask.shape, self.dtype)
+        filled[mask] = values
+        self._slices.write(block.rows, filled)
+        return float(np.vdot(values, values))
 
 
 def third_order(shape: Sequence[int]) -> tuple[int, int, int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, row_room, third_order
+from ringlet.baselines.dense_completion import DenseCompletion, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import FourierSlices, Unfolding, shrink_cost, shrink_room, soft
@@ -81,7 +81,7 @@ class L1TNN(DenseCompletion):
         return L1TNNRun(self, problem, threads)
 
 
-class L1TNNRun(DenseRun):
+class L1TNNRun(TubalRun):
     """A fit under way. E and Z vanish off Omega and are kept on it only; there M is L itself."""
 
     def __init__(self, solver: L1TNN, problem: Problem, threads: Threads) -> None:
@@ -90,7 +90,7 @@ class L1TNNRun(DenseRun):
         self._slices = FourierSlices(shape, self.dtype)
         self._outliers = self.vector()  # E
         self._multiplier = self.vector()  # Z / beta
-        self._data_norm = sqrt(sum(self.run(self._begin, self.observed.blocks)))
+        self._data_norm = sqrt(sum(self.run(self.begin, self.observed.blocks)))
         if solver.penalty is None:
             self._threshold = _THRESHOLD * self._slices.norm(self.run) or 1.0  # 1 / beta
         else:
@@ -123,16 +123,6 @@ class L1TNNRun(DenseRun):
             loss=self.mean_loss(squares),
             settling=left == 0 and self._data_norm > 0.0,
         )
-
-    def _begin(self, block: RowBlock) -> float:
-        """Set outliers that are plain to see apart; the rest goes to the slices, to be measured there."""
-        values, mask = self.observed.read(block)
-        self._outliers[block.place] = self.extremes(values)
-        values -= self._outliers[block.place]
-        filled = np.zeros(mask.shape, self.dtype)
-        filled[mask] = values
-        self._slices.write(block.rows, filled)
-        return float(np.vdot(values, values))
 
     def _enter(self, block: RowBlock) -> None:
         """``M + Z/beta - E`` into the slices, with M = X on Omega and the last L off it."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats, row_room, third_order
+from ringlet.baselines.dense_completion import DenseCompletion, Floats, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock, row_spans
 from ringlet.baselines.proximal import OrthogonalSlices, Unfolding, shrink_cost, shrink_room, soft
@@ -109,7 +109,7 @@ class TNTV(DenseCompletion):
         return TNTVRun(self, problem, threads)
 
 
-class TNTVRun(DenseRun):
+class TNTVRun(TubalRun):
     """A fit under way.
 
     S and T1 vanish off Omega and are kept on it only; Z follows from the others and is -L off Omega. Multipliers are
@@ -126,7 +126,7 @@ class TNTVRun(DenseRun):
         self._differences = [np.zeros(shape, self.dtype) for _ in _AXES]  # F
         self._t2 = [np.zeros(shape, self.dtype) for _ in _AXES]
         self._t3 = np.zeros(shape, self.dtype)
-        self._data_norm = sqrt(sum(self.run(self._begin, self.observed.blocks)))
+        self._data_norm = sqrt(sum(self.run(self.begin, self.observed.blocks)))
         if solver.penalty is None:
             self._beta = 0.5 / (_THRESHOLD * self._slices.norm(self.run) or 1.0)
         else:
@@ -156,16 +156,6 @@ class TNTVRun(DenseRun):
             self._slices = OrthogonalSlices(model.shape, _left_vectors(model))
         settling = number < self._last_of_first + _SECOND_LEAST or left == 0
         return SweepReport(change, self.mean_loss(squares), settling=settling and self._data_norm > 0.0)
-
-    def _begin(self, block: RowBlock) -> float:
-        """Set outliers that are plain to see apart; the rest goes to the slices, to be measured there."""
-        values, mask = self.observed.read(block)
-        self._outliers[block.place] = self.extremes(values)
-        values -= self._outliers[block.place]
-        filled = np.zeros(mask.shape, self.dtype)
-        filled[mask] = values
-        self._slices.write(block.rows, filled)
-        return float(np.vdot(values, values))
 
     def _enter(self, block: RowBlock) -> None:
         """What becomes L, and the differences F."""
