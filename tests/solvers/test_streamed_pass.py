@@ -39,7 +39,6 @@ def make_pass(x, mask, cores, plan, keep, row_weights=None):
         plan,
         scale=2.0,
         row_weights=row_weights,
-        residuals_room=None,
         weights_room=np.empty(plan.entries, cores[0].dtype) if keep else None,
         workspace=Workspace(),
         profile=Profile(),

@@ -176,7 +176,6 @@ class LeastSquaresRun(AlternatingRun):
             plan_core(self._source.shape, rank, mode),
             scale=self._size,
             row_weights=None,
-            residuals_room=None,
             weights_room=None,
             workspace=self._workspace,
             profile=self.profile,

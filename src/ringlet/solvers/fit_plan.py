@@ -181,12 +181,11 @@ def _least_memory(plan: CorePlan, itemsize: int, threads: int) -> int:
     """Working memory of one core update without kept weights."""
     columns = plan.alpha * plan.beta
     rows = 4 * plan.slices * columns * itemsize  # A, d, h and the new A
-    residuals = plan.entries * itemsize if plan.keeps_residuals else 0
     gram = columns**2 * (8 + itemsize // 2)  # G, factored in place, and its factor in the working precision
     between = plan.alpha * plan.bond * plan.tile_first if plan.second else 0
     scratch = threads * itemsize * plan.block * (_SCRATCH_ARRAYS * plan.tile_columns + between)
     operators = (threads if plan.tile_mode is not None else 1) * plan.operator_entries * itemsize
-    return rows + residuals + gram + scratch + operators
+    return rows + gram + scratch + operators
 
 
 def _notes(shape: tuple[int, ...], rank: tuple[int, ...], ring_bytes: int, data_bytes: int) -> tuple[str, ...]:

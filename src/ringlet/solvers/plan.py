@@ -21,7 +21,6 @@ __all__ = ["CorePlan", "core_sizes", "plan_core"]
 # Entries of the data in flight per thread: residuals and weights stay in the cache, and the interpreter's own work
 # between two array operations is small against them. Few entries are cut finer, to share them among threads.
 _BLOCK_LEAST, _BLOCK_MOST, _BLOCKS = 1 << 18, 1 << 19, 8
-_KEPT_RESIDUALS = 1 << 21  # entries
 _OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices stream past
 _TILES = 8  # a mode that is tiled at all is cut into at least so many tiles, to share them among threads
 _GEMM_RATE = 8e10  # operations a second of one core; only ratios matter for the choice
@@ -120,11 +119,6 @@ class CorePlan:
         if self.tile_mode is None or self.tile_mode not in self.first:
             return self.columns_first
         return self.columns_first // self.sizes[self.tile_mode] * self.tile
-
-    @property
-    def keeps_residuals(self) -> bool:
-        """All residuals stay in the cache, so that the kernel width can be measured on those of the update itself."""
-        return self.tile_mode is None and self.entries <= _KEPT_RESIDUALS
 
     @property
     def split(self) -> str:

@@ -1,6 +1,6 @@
 """A fit by AWRTRD or SAWRTRD under way: scaled steepest descent on one core after the other."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -144,10 +144,8 @@ class RobustRun:
         self._unknowns = unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
         self._gram_room = np.zeros(0)
-        self._residuals_room = self._room_for(
-            core.plan.entries for core in self._plan.cores if core.plan.keeps_residuals
-        )
-        self._weights_room = self._room_for(core.plan.entries for core in self._plan.cores if core.keeps_weights)
+        kept = (core.plan.entries for core in self._plan.cores if core.keeps_weights)
+        self._weights_room = np.empty(max(kept, default=0), self._dtype)
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
         self._idle_sweeps = 0  # how many sweeps running have moved no core
@@ -169,12 +167,11 @@ class RobustRun:
         for mode in range(len(self._cores)):
             with self.profile.part(f"mode {mode}"):
                 sketch = self._draw(number, mode)
-                streamed = self._stream(sketch, mode)
-                trust = self._judge(sketch, streamed, number, mode)
+                trust = self._judge(sketch, number, mode)
                 if trust is None:  # nothing of the sample is observed
                     continue
                 trusts.append(trust)
-                core = self._step(sketch, streamed, trust, mode)
+                core = self._step(sketch, self._stream(sketch, mode), trust, mode)
                 if core is not None:
                     self._cores[mode] = core
                     self._grams.replace(mode, core)
@@ -261,19 +258,15 @@ class RobustRun:
         cores = [self._cores[mode], row_core(self._cores, mode, rows)]
         return Sketch(row_source, 0, index, cores, relative if self._sampling == "leverage-rows" else None)
 
-    def _judge(self, sketch: Sketch, streamed: StreamedPass, sweep: int, mode: int) -> Trust | None:
+    def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
         """Kernel width, loss and mean weight from a small random part of the sketch."""
         rng = stream(self._problem.seed, Purpose.PILOT, sweep, mode)
         entries = min(max(prod(sketch.sizes) // _PILOT_SHARE, _PILOT_LEAST), _PILOT_MOST)
         sizes = sample_sizes(sketch.sizes, entries)
         chosen = [subset(length, size, rng) for length, size in zip(sketch.sizes, sizes, strict=True)]
-        if streamed.plan.keeps_residuals:
-            streamed.load(self._run)
-            pilot = streamed.loaded_residuals(chosen)
-        else:
-            index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
-            cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
-            pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
+        index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
+        cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
+        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
         if not pilot.size:
             return None
         width = self._width(pilot)
@@ -307,7 +300,6 @@ class RobustRun:
             plan,
             scale=self._size,
             row_weights=sketch.row_weights,
-            residuals_room=self._residuals_room if mode is not None and plan.keeps_residuals else None,
             weights_room=self._weights_room if mode is not None and self._plan.cores[mode].keeps_weights else None,
             workspace=self._workspace,
             profile=self.profile,
@@ -317,10 +309,6 @@ class RobustRun:
         if self._solver.scaling == "local":
             return GramChain(sketch.cores, self._run).kronecker_without(sketch.mode)
         return self._grams.kronecker_without(mode)
-
-    def _room_for(self, sizes: Iterable[int]) -> Floats:
-        """Memory for the largest of these, the same for all cores and sweeps."""
-        return np.empty(max(sizes, default=0), self._dtype)
 
     def _room(self, size: int) -> NDArray[np.float64]:
         """Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it."""

@@ -18,7 +18,6 @@ from ringlet.robust import Loss
 from ringlet.solvers.operators import Operator, Workspace, build_operator, entry_order
 from ringlet.solvers.plan import CorePlan
 from ringlet.sources import Block, Source
-from ringlet.sources.gathering import gather
 
 __all__ = ["LARGEST_ENTRY", "StreamedPass", "refold", "unfold"]
 
@@ -62,8 +61,6 @@ class StreamedPass:
         The data are divided by it as they are read.
     row_weights : array of length J, optional
         Factor of every column (leverage sampling).
-    residuals_room : array, one number an entry looked at, or None
-        Where `load` keeps all residuals.
     weights_room : array, one number an entry looked at, or None
         Where to keep the robust weights from the gradient pass to the line search; without, they are computed again.
     workspace : Workspace
@@ -80,7 +77,6 @@ class StreamedPass:
         *,
         scale: float,
         row_weights: Floats | None,
-        residuals_room: Floats | None,
         weights_room: Floats | None,
         workspace: Workspace,
         profile: Profile,
@@ -95,15 +91,8 @@ class StreamedPass:
         self._workspace = workspace
         self._part = profile.part
         self._operator = build_operator(plan, cores, workspace) if plan.tile_mode is None else None
-        self._residuals_room = residuals_room
-        self._loaded: dict[int, tuple[Floats, NDArray[np.bool_] | None]] = {}
         self._weights_room = weights_room
         self._kept: dict[tuple[int, int], Floats | None] = {}
-
-    @property
-    def plan(self) -> CorePlan:
-        """How the products are made."""
-        return self._plan
 
     @property
     def rows(self) -> Floats:
@@ -190,24 +179,6 @@ class StreamedPass:
                 found.append(residuals.ravel().copy() if observed is None else residuals[observed])
         return np.concatenate(found)
 
-    def load(self, run: Run) -> None:
-        """Compute all residuals now and keep them for `gradient`, which uses them up. Only for plans without tiles."""
-        blocks = _spans(self._plan.slices, self._plan.block)
-
-        def load_block(block: slice) -> tuple[Floats, NDArray[np.bool_] | None]:
-            return self._computed_residuals(self._operator_for(Piece(block, None)), block, None)
-
-        self._loaded = dict(zip((block.start for block in blocks), run(load_block, blocks), strict=True))
-
-    def loaded_residuals(self, chosen: Sequence[NDArray[np.intp]]) -> Floats:
-        """Residuals of the observed entries in a part of what was loaded, as one vector."""
-        assert self._residuals_room is not None  # noqa: S101 - load was called
-        order = entry_order(self._plan)
-        shape, part = [self._plan.sizes[mode] for mode in order], tuple(chosen[mode] for mode in order)
-        residuals = gather(self._residuals_room[: self._plan.entries].reshape(shape), part)
-        observed = [seen for _, seen in self._loaded.values() if seen is not None]
-        return residuals[gather(np.concatenate(observed).reshape(shape), part)] if observed else residuals.ravel()
-
     def _weighted(
         self, operator: Operator, block: slice, tile: slice | None, loss: Loss, width: float
     ) -> tuple[Floats, Floats | None]:
@@ -242,11 +213,6 @@ class StreamedPass:
         self, operator: Operator, block: slice, tile: slice | None
     ) -> tuple[Floats, NDArray[np.bool_] | None]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
-        return self._loaded.pop(block.start, None) or self._computed_residuals(operator, block, tile)
-
-    def _computed_residuals(
-        self, operator: Operator, block: slice, tile: slice | None
-    ) -> tuple[Floats, NDArray[np.bool_] | None]:
         with self._part("forward"):
             model = operator.forward(self._rows[block], "model")
         residuals, observed = self._gather(block, tile)
@@ -257,19 +223,13 @@ class StreamedPass:
         """A block of slices of the data, shape (B, J), in units of their size; zero where nothing is observed."""
         with self._part("gather"):
             values, observed = self._source.read(self._selection(block, tile), entry_order(self._plan))
-            gathered = self._residuals_array(block, (len(values), values.size // len(values)))
+            gathered = self._workspace.array("residuals", (len(values), values.size // len(values)), self._rows.dtype)
             self._read_scaled(values, gathered.reshape(values.shape))
             if observed is not None:
                 observed = observed.reshape(gathered.shape)
                 if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
                     np.copyto(gathered, 0.0, where=~observed)
         return gathered, observed
-
-    def _residuals_array(self, block: slice, shape: tuple[int, int]) -> Floats:
-        if self._residuals_room is None:
-            return self._workspace.array("residuals", shape, self._rows.dtype)
-        first, size = block.start * shape[1], shape[0] * shape[1]
-        return self._residuals_room[first : first + size].reshape(shape)
 
     def _read_scaled(self, values: NDArray[Any], out: Floats) -> None:
         """The data in units of their size. Absurdly large entries are cut off, so that no square of them overflows."""
