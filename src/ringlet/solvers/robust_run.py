@@ -27,12 +27,13 @@ from ringlet.sampling import (
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import SweepReport, relative_change
 from ringlet.solvers.operators import Workspace
+from ringlet.solvers.pieces import LARGEST_ENTRY
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.rows import RowSource, row_core
 from ringlet.solvers.solver import check_fits_machine, working_dtype
 from ringlet.solvers.start import given_start, measure, random_start
-from ringlet.solvers.streamed_pass import LARGEST_ENTRY, StreamedPass, refold, unfold
+from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
 from ringlet.sources import ArraySource, Source
 
 if TYPE_CHECKING:
