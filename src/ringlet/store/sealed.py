@@ -1,0 +1,215 @@
+"""Sealed files: safetensors with a JSON description and a checksum of the whole file. No pickle, no code.
+
+A file is read as if an enemy had written it. Our own pass over the header bounds its size and finds what
+safetensors lets through (repeated keys, other bytes than were written); safetensors then checks that the tensors
+tile the file exactly, so nothing larger than the file is ever allocated.
+
+The checksum, the field `sha256` of the description, is that of the file with 64 zeros in the checksum's own place.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import FormatError, MissingFileError
+
+__all__ = ["LARGEST_HEADER", "SealedFile", "open_sealed", "seal"]
+
+# A tensor takes about 80 bytes of header: room for thousands, and even hostile JSON unpacks to less than 64 MB.
+LARGEST_HEADER = 1 << 20
+_UNSEALED = b"0" * 64
+_PIECE = 1 << 20
+
+
+def seal(tensors: Mapping[str, NDArray[Any]], kind: str, version: int, description: Mapping[str, Any]) -> bytes:
+    """The bytes of a sealed file.
+
+    Parameters
+    ----------
+    tensors : mapping of arrays
+        Contiguous ones.
+    kind : str
+        What the file is.
+    version : int
+        Of the kind's format.
+    description : mapping
+        What the tensors mean, in what JSON has.
+
+    Examples
+    --------
+    >>> content = seal({"x": np.ones(2)}, "example", 1, {"note": "two ones"})
+    >>> b"two ones" in content
+    True
+    """
+    from safetensors.numpy import save
+
+    # The checksum comes before anything that others have named, so the first 64 zeros are its place.
+    whole = {"kind": kind, "version": version, "sha256": _UNSEALED.decode(), **description}
+    content: bytes = save(dict(tensors), metadata={"ringlet": json.dumps(whole)})
+    end = 8 + int.from_bytes(content[:8], "little")
+    return content[:end].replace(_UNSEALED, sha256(content).hexdigest().encode(), 1) + content[end:]
+
+
+@dataclass(frozen=True)
+class SealedFile:
+    """A file whose checksum is right.
+
+    Attributes
+    ----------
+    description : dict
+        What the file says of its tensors; kind, version and checksum are left out.
+    dtypes : dict
+        Of the tensors, as safetensors calls them: "F32", "F64", ...
+    shapes : dict
+        Of the tensors.
+    """
+
+    description: dict[str, Any]
+    dtypes: dict[str, str]
+    shapes: dict[str, tuple[int, ...]]
+    _file: Any
+
+    def read(self, name: str) -> NDArray[Any]:
+        """One tensor, read-only."""
+        tensor: NDArray[Any] = self._file.get_tensor(name)
+        return _frozen(tensor)
+
+
+@contextmanager
+def open_sealed(path: str | os.PathLike[str], kind: str, version: int) -> Iterator[SealedFile]:
+    """Read a sealed file; safe on files from strangers. Whatever is wrong, also inside the block, names the file.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        What the file must be.
+    version : int
+        The newest version of its format that can be read.
+
+    Raises
+    ------
+    MissingFileError
+        There is no such file.
+    FormatError
+        The file is of another kind, or damaged, or cannot be read; the message says what is wrong.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        description = _verified_description(Path(path), kind, version)
+        with safe_open(path, framework="numpy") as file:
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+            dtypes = {name: part.get_dtype() for name, part in slices.items()}
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            yield SealedFile(description, dtypes, shapes, file)
+    except SafetensorError as error:
+        raise FormatError(f"{os.fspath(path)}: {_shortened(f'not a sound safetensors file: {error}')}") from error
+    except FormatError as error:
+        raise FormatError(f"{os.fspath(path)}: {_shortened(error)}") from error.__cause__
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{os.fspath(path)} does not exist") from error
+    except OSError as error:
+        raise FormatError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
+
+
+def _frozen(tensor: NDArray[Any]) -> NDArray[Any]:
+    """Make an array, and what it is a view of, read-only: who holds it need not copy it."""
+    owner: Any = tensor
+    while isinstance(owner, np.ndarray):
+        owner.setflags(write=False)
+        owner = owner.base
+    return tensor
+
+
+def _verified_description(path: Path, kind: str, version: int) -> dict[str, Any]:
+    if not path.is_file() and path.exists():
+        raise FormatError("not a regular file")
+    with path.open("rb") as file:
+        header = _header(file)
+        description = _description(header, kind)
+        _check_version(description.pop("version", None), version)
+        claimed = description.pop("sha256", None)
+        if not isinstance(claimed, str) or len(claimed) != len(_UNSEALED) or not claimed.isascii():
+            raise FormatError("the metadata gives no checksum")
+        digest = sha256(len(header).to_bytes(8, "little"))
+        digest.update(header.replace(claimed.encode(), _UNSEALED, 1))
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    if digest.hexdigest() != claimed:
+        raise FormatError("damaged: its checksum is not that of its content")
+    return description
+
+
+def _header(file: IO[bytes]) -> bytes:
+    """Of a safetensors file: 8 bytes of length, then that much JSON."""
+    size = os.fstat(file.fileno()).st_size
+    if size < 8:
+        raise FormatError(f"not a safetensors file: only {size} bytes long")
+    length = int.from_bytes(file.read(8), "little")
+    if length > size - 8:
+        raise FormatError(f"truncated, or not a safetensors file: a header of {length} bytes, {size - 8} in the file")
+    if length > LARGEST_HEADER:
+        raise FormatError(f"the header has {length} bytes; at most {LARGEST_HEADER} are read")
+    return file.read(length)
+
+
+def _description(header: bytes, kind: str) -> dict[str, Any]:
+    try:
+        metadata = _object(header.decode(), "header").get("__metadata__")
+    except UnicodeDecodeError as error:
+        raise FormatError("the header is not UTF-8") from error
+    text = metadata.get("ringlet") if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise FormatError(f"a safetensors file, but without the metadata of a {kind}")
+    description = _object(text, "metadata")
+    found = description.pop("kind", None)
+    if found != kind:
+        raise FormatError(f"not a {kind}: the metadata tells of the kind {found!r}")
+    return description
+
+
+def _object(text: str, what: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise FormatError(f"the {what} is nested too deeply") from error
+    except FormatError as error:
+        raise FormatError(f"the {what} {error}") from None
+    except ValueError as error:  # Syntax, and integers of thousands of digits.
+        raise FormatError(f"the {what} is not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise FormatError(f"the {what} is not a JSON object")
+    return content
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise FormatError("has the same key twice")
+    return content
+
+
+def _no_constant(name: str) -> None:
+    raise FormatError(f"holds {name}")
+
+
+def _check_version(version: object, newest: int) -> None:
+    if type(version) is not int or version < 1:
+        raise FormatError("the metadata gives no format version")
+    if version > newest:
+        raise FormatError(f"format version {version} is from the future; this Ringlet reads up to {newest}: upgrade it")
+
+
+def _shortened(text: object) -> str:
+    """Keep a hostile file from filling the screen."""
+    whole = str(text)
+    return whole if len(whole) < 400 else f"{whole[:400]} ..."
