@@ -9,10 +9,25 @@ if TYPE_CHECKING:
     from ringlet.ring import TensorRing
     from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
     from ringlet.solvers.status import Status
+    from ringlet.tensorize.folding import fold, unfold
+    from ringlet.tensorize.layout import windows
 
 __version__ = "0.1.0"
 
-__all__ = ["AWRTRD", "SAWRTRD", "Status", "TensorRing", "baselines", "complete", "decompose", "errors", "plan"]
+__all__ = [
+    "AWRTRD",
+    "SAWRTRD",
+    "Status",
+    "TensorRing",
+    "baselines",
+    "complete",
+    "decompose",
+    "errors",
+    "fold",
+    "plan",
+    "unfold",
+    "windows",
+]
 
 # Where each name lives. It is imported when first used, so that a program which only might need Ringlet starts at once.
 _HOMES = {
@@ -24,7 +39,10 @@ _HOMES = {
     "complete": "ringlet.api",
     "decompose": "ringlet.api",
     "errors": "ringlet.errors",
+    "fold": "ringlet.tensorize.folding",
     "plan": "ringlet.api",
+    "unfold": "ringlet.tensorize.folding",
+    "windows": "ringlet.tensorize.layout",
 }
 
 
