@@ -11,7 +11,19 @@ from ringlet.experiments.methods import ABLATION, COMPLETIONS, DECOMPOSITIONS
 
 FIELDS = {
     *("experiment", "item", "method", "run", "settings", "noise", "observed", "clip", "psnr", "ssim", "relative_error"),
-    *("seconds", "peak_memory", "sweeps", "status", "versions", "machine", "budget", "trial_seconds", "shape", "ended"),
+    *(
+        "seconds",
+        "processor_seconds",
+        "peak_memory",
+        "sweeps",
+        "status",
+        "versions",
+        "machine",
+        "budget",
+        "trial_seconds",
+        "shape",
+        "ended",
+    ),
 }
 KEY = ("experiment", "item", "method", "run", "settings")
 
