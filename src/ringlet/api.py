@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring import TensorRing
@@ -27,11 +27,11 @@ _SMALL = 1 << 22  # up to so many entries AWRTRD, which looks at all of them, co
 
 
 def decompose(
-    data: ArrayLike,
+    data: Any,
     rank: int | Sequence[int] | None,
     *,
     solver: Solver | None = None,
-    mask: ArrayLike | None = None,
+    mask: Any = None,
     seed: int = 0,
     init: TensorRing | Sequence[NDArray[Any]] | None = None,
     callback: Callback | None = None,
@@ -41,14 +41,16 @@ def decompose(
 
     Parameters
     ----------
-    data : array-like of integers or floats, at least two modes
-        NaN and ``numpy.ma`` masks mean missing. Read in place, never changed.
+    data : array-like, store or path; integers or floats, at least two modes
+        A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, or the path of a file that
+        ``ringlet fit`` takes. NaN, ``numpy.ma`` masks and the fill values of stores mean missing. Read in place,
+        never changed; of stores only parts are in memory.
     rank : int or sequence of int
         ``rank[k]`` is the bond before mode k; an int means the same everywhere.
     solver : solver, optional
         By default AWRTRD for small tensors and SAWRTRD for large ones.
-    mask : bool array-like, optional
-        True = observed; combines with NaN and ``numpy.ma``.
+    mask : bool array-like, store or path, of the same shape, optional
+        True = observed; combines with NaN, ``numpy.ma`` and fill values.
     seed : int
         The same seed, data and machine give the same bits, on any number of threads.
     init : TensorRing or list of cores, optional
@@ -82,7 +84,7 @@ def decompose(
     result = _run(data, rank, solver, mask, seed, init, callback, progress)
     ring = result.snapshot.ring()
     assert ring is not None  # noqa: S101 - the solver fits one
-    return Fit(ring, result.status, result.history, result.source, result.kernel)
+    return Fit(_labelled(ring, result.source), result.status, result.history, result.source, result.kernel)
 
 
 def plan(
@@ -128,11 +130,11 @@ def plan(
 
 
 def complete(
-    data: ArrayLike,
+    data: Any,
     *,
     solver: Solver,
     rank: int | Sequence[int] | None = None,
-    mask: ArrayLike | None = None,
+    mask: Any = None,
     seed: int = 0,
     init: TensorRing | Sequence[NDArray[Any]] | None = None,
     callback: Callback | None = None,
@@ -166,13 +168,20 @@ def complete(
         raise ArgumentTypeError("solver=None is not allowed; give e.g. ringlet.SAWRTRD() or ringlet.baselines.L1TNN()")
     result = _run(data, rank, _checked_solver(solver), mask, seed, init, callback, progress)
     if solver.fits_ring:
-        return Estimate(result.snapshot.ring(), result.status, result.history)
+        ring = result.snapshot.ring()
+        assert ring is not None  # noqa: S101 - the solver fits one
+        return Estimate(_labelled(ring, result.source), result.status, result.history)
     return Estimate(None, result.status, result.history, result.snapshot.tensor())
 
 
 def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
     """The solver that `decompose` takes when none is given: all entries of small tensors, a sketch of large ones."""
     return AWRTRD() if prod(shape) <= _SMALL else SAWRTRD()
+
+
+def _labelled(ring: TensorRing, source: Source) -> TensorRing:
+    """The ring, with the names and units that the data have."""
+    return TensorRing(ring.cores, names=source.names, units=source.units)
 
 
 @dataclass(frozen=True)
@@ -187,10 +196,10 @@ class _Result:
 
 
 def _run(
-    data: ArrayLike,
+    data: Any,
     rank: int | Sequence[int] | None,
     solver: Solver | None,
-    mask: ArrayLike | None,
+    mask: Any,
     seed: int,
     init: TensorRing | Sequence[NDArray[Any]] | None,
     callback: Callback | None,

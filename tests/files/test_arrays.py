@@ -35,7 +35,7 @@ def test_arrays_keep_their_values_shape_and_dtype(tmp_path, kind, dtype):
     assert loaded.array.dtype == dtype
     assert loaded.kind == kind
     assert loaded.key == (None if kind == "npy" else "tensor")
-    assert (loaded.names, loaded.frame_rate, loaded.observed) == (None, None, None)
+    assert (loaded.source.names, loaded.frame_rate, loaded.source.mask) == (None, None, None)
 
 
 @given(
@@ -139,8 +139,8 @@ def test_a_mask_in_the_file_comes_along(keyed, name):
     observed = sample("uint8") > 1
     save_all(keyed, **{"tensor": sample("float64"), name: observed})
     loaded = load(keyed)
-    np.testing.assert_array_equal(loaded.observed, observed)
-    assert loaded.observed.dtype == bool
+    np.testing.assert_array_equal(loaded.source.mask, observed)
+    assert loaded.source.mask.dtype == bool
 
 
 def test_a_mask_in_the_file_must_fit_the_tensor(keyed):
@@ -202,8 +202,8 @@ def test_a_missing_file_is_a_file_not_found_error(tmp_path):
     assert isinstance(caught.value, FileNotFoundError)
 
 
-def test_a_directory_is_refused(tmp_path):
-    with pytest.raises(FormatError, match="not a regular file"):
+def test_a_folder_without_a_tensor_is_refused(tmp_path):
+    with pytest.raises(FormatError, match="neither a zarr store nor holds pictures"):
         load(tmp_path)
 
 

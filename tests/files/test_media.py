@@ -38,7 +38,7 @@ def test_colour_survives_lossless_formats_exactly(tmp_path, suffix):
     write_array(tmp_path / f"x.{suffix}", picture)
     loaded = load(tmp_path / f"x.{suffix}")
     np.testing.assert_array_equal(loaded.array, picture)
-    assert (loaded.kind, loaded.names) == ("image", ("height", "width", "colour"))
+    assert (loaded.kind, loaded.source.names) == ("image", ("height", "width", "colour"))
 
 
 @pytest.mark.parametrize("suffix", ["png", "bmp"])
@@ -46,7 +46,7 @@ def test_grey_survives_lossless_formats_exactly(tmp_path, suffix):
     write_array(tmp_path / f"x.{suffix}", smooth(13, 17))
     loaded = load(tmp_path / f"x.{suffix}")
     np.testing.assert_array_equal(loaded.array, smooth(13, 17))
-    assert loaded.names == ("height", "width")
+    assert loaded.source.names == ("height", "width")
 
 
 @pytest.mark.parametrize("shape", [(40, 50, 3), (40, 50)])
@@ -170,7 +170,7 @@ def test_videos_keep_size_frames_rate_and_nearly_all_values(tmp_path, suffix, he
     assert loaded.array.dtype == np.uint8
     assert mean_error(loaded.array, video) < 2
     assert loaded.frame_rate == Fraction(30000, 1001)
-    assert (loaded.kind, loaded.names) == ("video", ("height", "width", "colour", "frame"))
+    assert (loaded.kind, loaded.source.names) == ("video", ("height", "width", "colour", "frame"))
 
 
 def test_frames_come_in_order_and_lie_one_after_the_other(tmp_path):

@@ -72,7 +72,7 @@ def test_wrong_ranks_are_refused(rank, words):
         (np.ones((3, 4, 5)), "mask has dtype float64"),
         (np.ones((3, 4, 5), np.uint8), "mask has dtype uint8"),
         (np.ma.ones((3, 4, 5), dtype=bool), r"numpy\.ma"),
-        ("yes", "mask has dtype"),
+        ("yes", "yes does not exist"),
     ],
 )
 def test_wrong_masks_are_refused(mask, words):

@@ -1,7 +1,7 @@
 """A fit from the command line: run it, and tell how it went."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -11,7 +11,6 @@ from ringlet.api import decompose
 from ringlet.cli.inputs import Input
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.report.outliers import outlier_share
-from ringlet.ring import TensorRing
 from ringlet.solvers.result import Fit
 from ringlet.solvers.robust_ring import RobustRing
 from ringlet.solvers.status import Status
@@ -46,9 +45,8 @@ class Finished:
 def fit_input(given: Input, rank: int | Sequence[int], solver: RobustRing, *, seed: int, progress: bool) -> Finished:
     """Fit a ring to an input; the ring gets the names that the file has for its modes."""
     start = perf_counter()
-    fit = decompose(given.array, rank, solver=solver, mask=given.observed, seed=seed, progress=progress)
-    named = TensorRing(fit.ring.cores, names=given.loaded.names)
-    return Finished(given, solver, replace(fit, ring=named), perf_counter() - start)
+    fit = decompose(given.source, rank, solver=solver, seed=seed, progress=progress)
+    return Finished(given, solver, fit, perf_counter() - start)
 
 
 def show(finished: Finished, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:
@@ -61,14 +59,14 @@ def show(finished: Finished, written: Sequence[Path], *, as_json: bool, quiet: b
 
 def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]:
     given, fit = finished.given, finished.fit
-    array, ring = given.array, fit.ring
+    ring = fit.ring
     rank = ", ".join(map(str, ring.rank))
     facts = [
         (
             "input",
-            f"{given.path}\n{times(array.shape)}, {array.dtype}, {percent(given.missing_share)} missing",
+            f"{given.path}\n{times(given.shape)}, {given.source.dtype}, {percent(given.missing_share)} missing",
         ),
-        ("ring", f"rank {rank}; {format_bytes(ring.nbytes)} for {format_bytes(array.nbytes)} of data"),
+        ("ring", f"rank {rank}; {format_bytes(ring.nbytes)} for {format_bytes(given.nbytes)} of data"),
         ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),
         ("status", finished.advice),
     ]

@@ -1,27 +1,27 @@
 """The input of a command: a tensor from a file, which of its entries are known, and what it looks like."""
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from math import inf, isnan, prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ringlet.cli.options import DataOptions
 from ringlet.ring.ranks import bond_limits
-from ringlet.sources.files import Loaded, load, load_mask
+from ringlet.sources import ArraySource, ChunkedSource, Source
+from ringlet.sources.base import aligned_blocks, slabs
+from ringlet.sources.files import Loaded, load
+from ringlet.sources.given import with_mask, without_value
+from ringlet.sources.masks import load_mask
 
 __all__ = ["Input", "default_rank", "open_input"]
 
-_SLAB_ENTRIES = 1 << 22
 _LARGEST_DEFAULT = 20
 _ENTRIES_A_NUMBER = 10  # data that speak for each number of a ring of default rank
 
 
 @dataclass(frozen=True)
-class _Survey:
+class _Look:
     """Number of missing entries, and the range of the others (None if there are none)."""
 
     missing: int
@@ -37,63 +37,67 @@ class Input:
     ----------
     path : Path
     loaded : Loaded
-    observed : array of bool, or None
-        True = known; None: all but NaN.
+    source : ArraySource or ChunkedSource
+        The entries, and all that is said about the missing ones.
     """
 
     path: Path
     loaded: Loaded
-    observed: NDArray[np.bool_] | None
+    source: ArraySource | ChunkedSource
 
     @property
-    def array(self) -> NDArray[Any]:
-        """The entries."""
-        return self.loaded.array
+    def shape(self) -> tuple[int, ...]:
+        """Size of every mode."""
+        return self.source.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the entries."""
+        return prod(self.shape) * self.source.dtype.itemsize
 
     @cached_property
-    def survey(self) -> _Survey:
-        """What one pass over the entries finds, a slab at a time."""
-        array = np.atleast_1d(self.array)
-        observed = None if self.observed is None else np.atleast_1d(self.observed)
+    def look(self) -> _Look:
+        """What one pass over the entries finds, a block at a time."""
         missing, low, high = 0, inf, -inf
-        step = max(1, _SLAB_ENTRIES * len(array) // max(1, array.size))
-        for start in range(0, len(array), step):
-            known = slab = array[start : start + step]
-            if observed is not None:
-                known = slab[observed[start : start + step]]
-            if known.dtype.kind == "f":
-                known = known[~np.isnan(known)]
-            missing += slab.size - known.size
+        for block in _blocks(self.source):
+            values, observed = self.source.read(block)
+            known = values if observed is None else values[observed]
+            missing += values.size - known.size
             if known.size:
                 low, high = min(low, known.min().item()), max(high, known.max().item())
-        return _Survey(missing, low, high) if low <= high else _Survey(missing, None, None)
+        return _Look(missing, low, high) if low <= high else _Look(missing, None, None)
 
     @property
     def missing_share(self) -> float:
         """Share of the entries that is missing."""
-        return self.survey.missing / max(1, self.array.size)
+        return self.look.missing / max(1, prod(self.shape))
 
     def describe(self) -> dict[str, Any]:
         """Give what JSON says of it."""
         return {
             "path": str(self.path),
-            "shape": list(self.array.shape),
-            "dtype": str(self.array.dtype),
-            "bytes": self.array.nbytes,
+            "shape": list(self.shape),
+            "dtype": str(self.source.dtype),
+            "bytes": self.nbytes,
             "missing_share": self.missing_share,
         }
 
 
 def open_input(path: Path, options: DataOptions) -> Input:
-    """Read a tensor and combine all that is said about its missing entries."""
+    """Open a tensor and combine all that is said about its missing entries."""
     loaded = load(path, key=options.key)
-    masks = [] if loaded.observed is None else [loaded.observed]
+    source = loaded.source
     if options.mask is not None:
-        masks.append(load_mask(options.mask, loaded.array.shape))
+        source = with_mask(source, load_mask(options.mask, source.shape))
     if options.missing is not None and not isnan(options.missing):
-        # A comparison works in small buffers: no copy of the array in another dtype is made.
-        masks.append(np.asarray(np.not_equal(loaded.array, options.missing)))
-    return Input(path, loaded, np.asarray(reduce(np.logical_and, masks)) if masks else None)
+        source = without_value(source, options.missing)
+    return Input(path, loaded, source)
+
+
+def _blocks(source: Source) -> list[tuple[slice, ...]]:
+    if 0 in source.shape or not source.shape:
+        return []
+    return slabs(source.shape) if source.chunks is None else aligned_blocks(source.chunks)
 
 
 def default_rank(shape: tuple[int, ...]) -> tuple[int, ...]:

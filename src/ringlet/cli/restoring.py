@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
 from ringlet.ring import TensorRing
+from ringlet.sources import Source
 from ringlet.sources.files import Loaded
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.store.atomic import atomic_output, check_outputs, output_target
@@ -33,12 +34,13 @@ def check_paths(paths: Iterable[Path | None], *, force: bool) -> None:
 
 def check_restored(path: Path, loaded: Loaded) -> None:
     """Refuse a path that cannot hold the restored tensor in the dtype of the damaged one, or lacks its library."""
-    kind = check_kind(path, loaded.array.shape)
+    source = loaded.source
+    kind = check_kind(path, source.shape)
     if {kind, loaded.kind} == {"image", "video"}:
         raise ArgumentError(f"cannot write {path}: a picture gives a picture, a video gives a video")
-    if kind in ("image", "video") and not _fits_pixels(path, loaded.array):
+    if kind in ("image", "video") and not _fits_pixels(path, source):
         raise ArgumentError(
-            f"cannot write {path} from entries of dtype {loaded.array.dtype}: pictures and videos hold whole "
+            f"cannot write {path} from entries of dtype {source.dtype}: pictures and videos hold whole "
             "numbers from 0 to 255 (uint8), a grey .png also uint16; write an .npy file"
         )
     if kind == "image":
@@ -47,9 +49,9 @@ def check_restored(path: Path, loaded: Loaded) -> None:
         import_av()
 
 
-def _fits_pixels(path: Path, array: NDArray[Any]) -> bool:
-    grey_png = array.ndim == 2 and path.suffix.lower() == ".png"
-    return array.dtype == np.uint8 or (grey_png and array.dtype == np.uint16)
+def _fits_pixels(path: Path, source: Source) -> bool:
+    grey_png = len(source.shape) == 2 and path.suffix.lower() == ".png"
+    return source.dtype == np.uint8 or (grey_png and source.dtype == np.uint16)
 
 
 def write_restored(path: Path, ring: TensorRing, loaded: Loaded, *, force: bool) -> None:
@@ -58,7 +60,7 @@ def write_restored(path: Path, ring: TensorRing, loaded: Loaded, *, force: bool)
     Whole numbers are rounded and clipped to the input's dtype. The tensor never exists in floats as a whole,
     and for videos and npy files not as a whole at all.
     """
-    dtype = loaded.array.dtype
+    dtype = loaded.source.dtype
     kind = check_kind(path, ring.shape)
     if kind == "video":
         write_video(path, _frames(ring), loaded.frame_rate or _DEFAULT_RATE, force=force)

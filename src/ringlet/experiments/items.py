@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, FormatError, MissingDependencyError
-from ringlet.sources.files import IMAGE_SUFFIXES, VIDEO_SUFFIXES, load
+from ringlet.sources.files import load
+from ringlet.sources.kinds import IMAGE_SUFFIXES, VIDEO_SUFFIXES
 from ringlet.sources.media import import_pillow
 
 __all__ = ["Item", "builtin_photos", "builtin_videos", "chosen_items", "photos_in", "pictures", "videos_in"]

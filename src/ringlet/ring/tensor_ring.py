@@ -8,13 +8,13 @@ from functools import reduce
 from math import isfinite, prod
 from numbers import Real
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ringlet.amounts import format_bytes
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring import algebra
 from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
@@ -23,6 +23,9 @@ from ringlet.ring.evaluate import dense_block, entries
 from ringlet.ring.indexing import evaluate_index, in_bounds
 from ringlet.ring.rounding import round_cores
 from ringlet.ring.transfer import GramChain
+
+if TYPE_CHECKING:
+    from xarray import DataArray
 
 __all__ = ["TensorRing"]
 
@@ -198,6 +201,33 @@ class TensorRing:
             raise ArgumentError(f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row an entry")
         wrapped = [in_bounds(rows[:, k], k, size) for k, size in enumerate(self.shape)]
         return entries(self._cores, np.stack(wrapped, axis=1))
+
+    def to_xarray(self, like: DataArray | None = None) -> DataArray:
+        """Evaluate the whole tensor as an xarray.DataArray with the ring's names as dimensions.
+
+        Parameters
+        ----------
+        like : xarray.DataArray, optional
+            Of the same shape, e.g. the data that were fitted: its coordinates, name and attributes are taken over.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> ring = TensorRing([np.ones((1, 2, 1)), np.ones((1, 3, 1))], names=("time", "place"), units="K")
+        >>> ring.to_xarray().sizes
+        Frozen({'time': 2, 'place': 3})
+        """
+        try:
+            import xarray
+        except ImportError as error:
+            raise MissingDependencyError('DataArrays need xarray: pip install "ringlet[xarray]"') from error
+
+        if like is None:
+            attributes = {} if self._units is None else {"units": self._units}
+            return xarray.DataArray(np.asarray(self), dims=self._names, attrs=attributes)
+        if like.shape != self.shape:
+            raise ArgumentError(f"like has shape {like.shape} but the ring has shape {self.shape}")
+        return like.copy(data=np.asarray(self))
 
     # Measures -------------------------------------------------------------------------------------------
 

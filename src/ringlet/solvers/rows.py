@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core
-from ringlet.sources import ArraySource, Block
+from ringlet.sources import ArraySource, Block, Chunks
 
 __all__ = ["RowSource", "row_core"]
 
@@ -21,7 +21,9 @@ class RowSource:
     source: ArraySource
     mode: int
     rows: tuple[NDArray[np.intp], ...]
-    chunks: tuple[int, ...] | None = None
+    chunks: Chunks | None = None
+    names: tuple[str, ...] | None = None
+    units: str | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,7 +1,9 @@
 """Where entries come from."""
 
-from ringlet.sources.base import Block, Source
-from ringlet.sources.memory import ArraySource, as_source
+from ringlet.sources.base import Block, Chunks, Source
+from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.given import as_source
+from ringlet.sources.memory import ArraySource
 from ringlet.sources.surveys import Survey, survey
 
-__all__ = ["ArraySource", "Block", "Source", "Survey", "as_source", "survey"]
+__all__ = ["ArraySource", "Block", "ChunkedSource", "Chunks", "Source", "Survey", "as_source", "survey"]

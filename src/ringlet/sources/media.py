@@ -16,7 +16,9 @@ from ringlet.errors import FormatError, MissingDependencyError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["import_av", "import_pillow", "read_image", "read_video"]
+__all__ = ["IMAGE_SUFFIXES", "import_av", "import_pillow", "read_frames", "read_image", "read_video"]
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
 # Only these readers of each library are offered the file: others follow links to further files and addresses.
 _IMAGE_FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
@@ -94,22 +96,34 @@ def read_video(path: Path, frames: int | None = None) -> tuple[NDArray[np.uint8]
     return stacked.transpose(1, 2, 3, 0), Fraction(rate) if rate else None
 
 
-def _stack(frames: Iterable[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+def read_frames(folder: Path, frames: int | None = None) -> NDArray[Any]:
+    """Read the pictures of a folder, in the order of their names, as the frames of a video; at most so many of them.
+
+    Returns
+    -------
+    array of shape ``(height, width, 3 or 4, frames)``, or ``(height, width, frames)`` of grey pictures
+    """
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES)
+    stacked = _stack(read_image(file) for file in files[:frames])
+    return np.moveaxis(stacked, 0, -1)
+
+
+def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
     """Stack frames whose number nobody knows, with about one block more memory than the result takes."""
-    blocks: list[NDArray[np.uint8]] = []
+    blocks: list[NDArray[Any]] = []
     used, total = 0, 0
     for frame in frames:
-        if blocks and frame.shape != blocks[0].shape[1:]:
-            raise FormatError(f"frame {total} has another size than the frames before it")
+        if blocks and (frame.shape != blocks[0].shape[1:] or frame.dtype != blocks[0].dtype):
+            raise FormatError(f"frame {total} has another size or dtype than the frames before it")
         if not blocks or used == len(blocks[-1]):
-            blocks.append(np.empty((max(1, _BLOCK_BYTES // frame.nbytes), *frame.shape), np.uint8))
+            blocks.append(np.empty((max(1, _BLOCK_BYTES // frame.nbytes), *frame.shape), frame.dtype))
             used = 0
         blocks[-1][used] = frame
         used, total = used + 1, total + 1
     if not blocks:
         raise FormatError("no frame of the video can be decoded")
     # The operating system hands out the pages of `stacked` as they are filled, while the blocks are let go.
-    stacked = np.empty((total, *blocks[0].shape[1:]), np.uint8)
+    stacked = np.empty((total, *blocks[0].shape[1:]), blocks[0].dtype)
     blocks.reverse()
     start = 0
     while blocks:

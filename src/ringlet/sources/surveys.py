@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringlet.errors import ArgumentError
-from ringlet.sources.base import Source, slabs
+from ringlet.sources.base import Source, aligned_blocks, slabs
 
 __all__ = ["Survey", "survey"]
 
@@ -31,11 +31,11 @@ class Survey:
 
 
 def survey(source: Source) -> Survey:
-    """Read a source once, a slab at a time; refuse data without observed entries or with infinite ones."""
+    """Read a source once, a block at a time; refuse data without observed entries or with infinite ones."""
     shape = source.shape
     seen = [np.zeros(length, dtype=bool) for length in shape]
     observed_count, minimum, maximum = 0, np.inf, -np.inf
-    for block in slabs(shape):
+    for block in slabs(shape) if source.chunks is None else aligned_blocks(source.chunks):
         values, observed = source.read(block)
         if observed is None:
             low, high, count = values.min(), values.max(), values.size

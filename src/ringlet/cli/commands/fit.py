@@ -66,7 +66,7 @@ def command(
     """
     check_paths([output], force=force)
     given = open_input(source, data)
-    finished = fit_input(given, rank, solver.build(given.array.shape), seed=seed, progress=not quiet)
+    finished = fit_input(given, rank, solver.build(given.shape), seed=seed, progress=not quiet)
     finished.fit.ring.save(output, force=force)
     show(finished, [output], as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)

@@ -76,16 +76,16 @@ def _affordable_norm(ring: TensorRing) -> float | None:
 
 
 def _data_facts(given: Input) -> list[tuple[str, str]]:
-    loaded, survey = given.loaded, given.survey
-    shape = times(given.array.shape)
-    if loaded.names is not None:
-        shape += f"  ({', '.join(loaded.names)})"
+    loaded, look, source = given.loaded, given.look, given.source
+    shape = times(given.shape)
+    if source.names is not None:
+        shape += f"  ({', '.join(source.names)})"
     facts = [
         ("file", f"{given.path} ({loaded.kind})"),
         ("shape", shape),
-        ("type", str(given.array.dtype)),
-        ("size", format_bytes(given.array.nbytes)),
-        ("range", "nothing is known" if survey.low is None else f"{survey.low:g} to {survey.high:g}"),
+        ("type", str(source.dtype)),
+        ("size", format_bytes(given.nbytes)),
+        ("range", "nothing is known" if look.low is None else f"{look.low:g} to {look.high:g}"),
         ("missing", percent(given.missing_share)),
     ]
     if loaded.key is not None:
@@ -96,13 +96,13 @@ def _data_facts(given: Input) -> list[tuple[str, str]]:
 
 
 def _data_content(given: Input) -> dict[str, Any]:
-    loaded, survey = given.loaded, given.survey
+    loaded, look = given.loaded, given.look
     return {
         **given.describe(),
         "kind": loaded.kind,
-        "names": loaded.names,
+        "names": given.source.names,
         "key": loaded.key,
-        "minimum": survey.low,
-        "maximum": survey.high,
+        "minimum": look.low,
+        "maximum": look.high,
         "frame_rate": None if loaded.frame_rate is None else float(loaded.frame_rate),
     }

@@ -49,8 +49,8 @@ def command(
     if (source is None) == (shape is None):
         raise click.UsageError("give either a file or --shape")
     if source is not None:
-        array = open_input(source, data).array
-        shape, dtype = array.shape, str(array.dtype)
+        given = open_input(source, data).source
+        shape, dtype = given.shape, str(given.dtype)
     assert shape is not None  # noqa: S101 - one of the two was given
     chosen = solver.build(shape)
     planned = plan(shape, rank, solver=chosen, dtype=dtype)

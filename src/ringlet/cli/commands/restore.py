@@ -91,8 +91,8 @@ def command(
     check_restored(output, given.loaded)
     finished = fit_input(
         given,
-        default_rank(given.array.shape) if rank is None else rank,
-        solver.build(given.array.shape),
+        default_rank(given.shape) if rank is None else rank,
+        solver.build(given.shape),
         seed=seed,
         progress=not quiet,
     )

@@ -1,0 +1,100 @@
+"""What kind of file a path leads to, and how reading it may fail."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from ringlet.errors import ArgumentError, FormatError, MissingFileError, RingletError
+from ringlet.sources.media import IMAGE_SUFFIXES
+
+__all__ = ["IMAGE_SUFFIXES", "VIDEO_SUFFIXES", "Kind", "kind_of", "reading", "split_key"]
+
+Kind = Literal["npy", "npz", "mat", "image", "video", "frames", "zarr", "hdf5"]
+
+VIDEO_SUFFIXES = (".mp4", ".avi", ".mov", ".mkv", ".webm")
+_KINDS: dict[str, Kind] = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".mat": "mat",
+    **dict.fromkeys(IMAGE_SUFFIXES, "image"),
+    **dict.fromkeys(VIDEO_SUFFIXES, "video"),
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+}
+_ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
+
+
+def split_key(path: str | os.PathLike[str], key: str | None) -> tuple[Path, str | None]:
+    """A path and a key, from ``file.h5::name`` if there is no file of just that name.
+
+    Examples
+    --------
+    >>> split_key("run.h5::group/x", None)[1]
+    'group/x'
+    """
+    whole, marker, name = os.fspath(path).rpartition("::")
+    if not marker or Path(path).exists():
+        return Path(path), key
+    if key is not None and key != name:
+        raise ArgumentError(f"{os.fspath(path)} names the array {name!r}, but key={key!r}; give one of the two")
+    return Path(whole), name
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever a reader throws at a bad file into errors that name the file."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from error.__cause__
+    except RingletError:
+        raise
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path} does not exist") from error
+    # The libraries promise no set of exceptions: corrupt input raises KeyError, TypeError, zlib.error ...
+    except Exception as error:
+        raise FormatError(f"{path}: cannot be read: {error or type(error).__name__}") from error
+
+
+def kind_of(path: Path) -> Kind:
+    """The kind of a file, from its first bytes, or else from its suffix; of a folder, from what is in it."""
+    if path.is_dir():
+        return _kind_of_folder(path)
+    if path.exists() and not path.is_file():
+        raise FormatError("not a regular file")
+    with path.open("rb") as file:
+        head = file.read(520)
+    if head.startswith(b"MATLAB 7.3"):
+        raise FormatError("MATLAB files of version 7.3 are not read; in MATLAB: save -v7")
+    kind = _kind_in_bytes(head) or _KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise FormatError(
+            f"of an unknown kind; the files that are read: {' '.join(_KINDS)}, zarr stores and folders of pictures"
+        )
+    return kind
+
+
+def _kind_of_folder(path: Path) -> Kind:
+    if any((path / name).is_file() for name in _ZARR_FILES):
+        return "zarr"
+    if any(file.suffix.lower() in IMAGE_SUFFIXES for file in path.iterdir()):
+        return "frames"
+    raise FormatError("a folder that is neither a zarr store nor holds pictures")
+
+
+def _kind_in_bytes(head: bytes) -> Kind | None:
+    if b"\x89HDF\r\n\x1a\n" in (head[:8], head[512:]):
+        return "hdf5"
+    if head.startswith(b"\x93NUMPY"):
+        return "npy"
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "npz"
+    if head.startswith(b"MATLAB 5.0"):
+        return "mat"
+    if head.startswith((b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")) or head[8:12] == b"WEBP":
+        return "image"
+    if head.startswith(b"\x1a\x45\xdf\xa3") or head[4:8] == b"ftyp" or head[8:12] == b"AVI ":
+        return "video"
+    return None
