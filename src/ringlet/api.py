@@ -1,5 +1,6 @@
 """The verbs: `decompose` data into a tensor ring, `complete` data into a dense estimate, `plan` what that will cost."""
 
+import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
 from ringlet.solvers.solver import Plan, Solver
 from ringlet.solvers.status import Status
 from ringlet.sources import Source, as_source, survey
+from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
 __all__ = ["complete", "decompose", "default_solver", "plan"]
 
@@ -36,6 +38,8 @@ def decompose(
     init: TensorRing | Sequence[NDArray[Any]] | None = None,
     callback: Callback | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int = 1,
 ) -> Fit:
     """Fit a tensor ring to data with missing and wrong entries.
 
@@ -59,6 +63,14 @@ def decompose(
         Called with an immutable state after every sweep; returning True stops the fit.
     progress : bool
         Show a progress line.
+    checkpoint : path, optional
+        A folder in which the fit is saved while it runs. If it holds this fit already, the fit goes on from there, and
+        ends in the same bits as one that was never interrupted, whatever had ended it: a kill, a loss of power, Ctrl-C,
+        a callback, an error. A fit that was finished is given back at once; more `sweeps` than before let one that had
+        used them all go on. The checkpoint of another fit (other data, rank, seed, solver) is refused, as is one that
+        another process is using. Delete the folder to begin anew.
+    every : int
+        Save after so many sweeps each, and at the end.
 
     Returns
     -------
@@ -81,7 +93,7 @@ def decompose(
     if solver is not None and not solver.fits_ring:
         name = type(solver).__name__
         raise ArgumentError(f"solver={name}() gives no ring; use ringlet.complete(data, solver={name}(), ...)")
-    result = _run(data, rank, solver, mask, seed, init, callback, progress)
+    result = _run(data, rank, solver, mask, seed, init, callback, progress, checkpoint, every)
     ring = result.snapshot.ring()
     assert ring is not None  # noqa: S101 - the solver fits one
     return Fit(_labelled(ring, result.source), result.status, result.history, result.source, result.kernel)
@@ -139,12 +151,14 @@ def complete(
     init: TensorRing | Sequence[NDArray[Any]] | None = None,
     callback: Callback | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int = 1,
 ) -> Estimate:
     """Estimate all entries of data with missing and wrong ones.
 
     Parameters
     ----------
-    data, mask, seed, init, callback, progress
+    data, mask, seed, init, callback, progress, checkpoint, every
         As in `decompose`.
     solver : solver
     rank : int or sequence of int
@@ -166,7 +180,7 @@ def complete(
     """
     if solver is None:
         raise ArgumentTypeError("solver=None is not allowed; give e.g. ringlet.SAWRTRD() or ringlet.baselines.L1TNN()")
-    result = _run(data, rank, _checked_solver(solver), mask, seed, init, callback, progress)
+    result = _run(data, rank, _checked_solver(solver), mask, seed, init, callback, progress, checkpoint, every)
     if solver.fits_ring:
         ring = result.snapshot.ring()
         assert ring is not None  # noqa: S101 - the solver fits one
@@ -204,6 +218,8 @@ def _run(
     init: TensorRing | Sequence[NDArray[Any]] | None,
     callback: Callback | None,
     progress: bool,
+    checkpoint: str | os.PathLike[str] | None,
+    every: int,
 ) -> _Result:
     """Check everything, then fit."""
     source = as_source(data, mask)
@@ -215,6 +231,7 @@ def _run(
     check_number("seed", seed, at_least=0, whole=True)
     if init is not None and not solver.takes_init:
         raise ArgumentError(f"init is not allowed with {type(solver).__name__}, which starts by itself; leave it out")
+    check_checkpoint(checkpoint, every, solver)
     found = survey(source)
     if found.observed < prod(source.shape) and not solver.handles_missing:
         raise ArgumentError(
@@ -230,8 +247,8 @@ def _run(
                 stacklevel=3,
             )
     problem = Problem(source, found, bonds, int(seed), init)
-    with solver.start(problem) as run:
-        status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress)
+    with open_checkpoint(checkpoint, every, solver, problem) as kept, solver.start(problem) as run:
+        status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress, checkpoint=kept)
         return _Result(run.snapshot(), run.kernel, status, history, source)
 
 

@@ -4,6 +4,8 @@ __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
     "BudgetError",
+    "CheckpointError",
+    "CheckpointWarning",
     "DataWarning",
     "FormatError",
     "IndexingError",
@@ -47,6 +49,10 @@ class OutputError(RingletError, OSError):
     """An output file could not be written; the message names it and the reason."""
 
 
+class CheckpointError(OutputError):
+    """A checkpoint could not be written, or another process is using it; what it held before is intact."""
+
+
 class MissingFileError(RingletError, FileNotFoundError):
     """A file to be read is not there."""
 
@@ -57,3 +63,7 @@ class MissingDependencyError(RingletError, ImportError):
 
 class DataWarning(UserWarning):
     """The data can be used, but part of the answer will be a guess."""
+
+
+class CheckpointWarning(UserWarning):
+    """Half of a checkpoint is damaged; the other half is used."""

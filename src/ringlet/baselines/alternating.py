@@ -6,7 +6,7 @@ ring: it changes the tensor, and the objective may rise.)
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import isfinite, sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ import numpy as np
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.sampling import Purpose, stream
-from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
+from ringlet.solvers.recall import name_cores, recall_cores, recall_number
 from ringlet.solvers.robust_run import RingSnapshot
 from ringlet.solvers.start import given_start
 from ringlet.solvers.streamed_pass import Floats, refold
@@ -53,6 +54,7 @@ class AlternatingRun(ABC):
     def __init__(self, cores: Sequence[Core], size: float) -> None:
         self._cores = list(cores)
         self._size = size
+        self._error = inf  # e after the last sweep, or estimated in it
         for mode in range(1, len(cores)):
             self._put(mode, self._cores[mode])
 
@@ -74,6 +76,15 @@ class AlternatingRun(ABC):
             for core, norm in zip(self._cores, norms, strict=True)
         ]
         return RingSnapshot(tuple(cores), self._size, ((),) * len(cores))
+
+    def state(self) -> RunState:
+        """The cores and the last error."""
+        return {**name_cores(self._cores), "error": self._error}
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state."""
+        self._cores = recall_cores(state, self._cores)
+        self._error = recall_number(state, "error")
 
     def _put_rows(self, mode: int, rows: Floats) -> None:
         """Replace core `mode` by the one with these slices."""

@@ -17,8 +17,9 @@ from ringlet.ring import GramChain
 from ringlet.ring.chain import Core, merge
 from ringlet.robust import Kernel, Loss
 from ringlet.solvers.checks import check_number, check_one_of
-from ringlet.solvers.driver import SweepReport, relative_change
+from ringlet.solvers.driver import RunState, SweepReport, relative_change
 from ringlet.solvers.problem import Problem
+from ringlet.solvers.recall import name_cores, recall_cores
 from ringlet.solvers.robust_run import RingSnapshot, automatic_ridge, check_representable, unknowns_per_entry
 from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
 from ringlet.solvers.start import given_start, measure, random_start
@@ -90,6 +91,7 @@ class LpTRC(IterativeSolver):
 
     handles_missing: ClassVar[bool] = True
     robust: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
     patience: ClassVar[int] = 2
 
     p: float = 1.0
@@ -184,6 +186,15 @@ class LpTRCRun:
     def snapshot(self) -> RingSnapshot:
         """The present model."""
         return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
+
+    def state(self) -> RunState:
+        """The cores are all."""
+        return name_cores(self._cores)
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state."""
+        self._cores = recall_cores(state, self._cores)
+        self._shape_gram = self._last_mode_gram()
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """Update every core once."""

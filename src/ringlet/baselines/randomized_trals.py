@@ -23,7 +23,7 @@ from ringlet.ring.arrays import Run
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
-from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.robust_run import RingSnapshot, check_representable
 from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
@@ -65,6 +65,7 @@ class RandomizedTRALS(IterativeSolver):
 
     handles_missing: ClassVar[bool] = False
     robust: ClassVar[bool] = False
+    resumable: ClassVar[bool] = True
 
     sketch: int | Sequence[int] | None = None
 
@@ -155,6 +156,14 @@ class ProjectedRun:
     def kernel(self) -> Kernel:
         """Least squares trust every entry."""
         return Kernel()
+
+    def state(self) -> RunState:
+        """That of the fit to the projected data; the projection is computed again."""
+        return self._inner.state()
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state."""
+        self._inner.resume(state)
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""

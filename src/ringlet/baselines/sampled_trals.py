@@ -7,7 +7,7 @@ Efficient Sampling for Tensor Decomposition With Worst-Case Guarantees", 2022.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import inf, isfinite, prod
+from math import isfinite, prod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,11 +25,12 @@ from ringlet.sampling import Purpose, draw_leverage_rows, draw_rows, leverage_di
 from ringlet.sampling.exact_leverage import PIECE_ENTRIES
 from ringlet.solvers.checks import check_number, check_one_of
 from ringlet.solvers.direction import GramFactor
-from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
+from ringlet.solvers.recall import recall_array, recall_number
 from ringlet.solvers.robust_run import check_representable
 from ringlet.solvers.rows import row_core
-from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
+from ringlet.solvers.solver import IterativeSolver, Solver, check_fits_machine, working_dtype
 from ringlet.solvers.streamed_pass import Floats, unfold
 from ringlet.sources import ArraySource
 
@@ -91,6 +92,8 @@ class SampledTRALS(IterativeSolver):
 
     handles_missing: ClassVar[bool] = False
     robust: ClassVar[bool] = False
+    resumable: ClassVar[bool] = True
+    neutral: ClassVar[frozenset[str]] = Solver.neutral  # not `sweeps`: the last third of them averages
     patience: ClassVar[int] = 2
 
     samples: int | None = None
@@ -167,9 +170,25 @@ class SampledRun(AlternatingRun):
         self._grams = GramChain(self._cores, run) if exact else None
         self._scores = [leverage_distribution(core) if leverage else _uniform(core) for core in self._cores]
         self._leverage = leverage
-        self._error = inf  # e, estimated in the last sweep
         self._averaged = 0  # sweeps that have averaged
         self._calm = False  # time to average
+
+    def state(self) -> RunState:
+        """The cores, the scores they were given, the last error, and how far averaging has come."""
+        scores = {f"scores.{mode}": scores for mode, scores in enumerate(self._scores)}
+        return {**super().state(), **scores, "averaged": self._averaged, "calm": int(self._calm)}
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state."""
+        super().resume(state)
+        if self._grams is not None:
+            self._grams = GramChain(self._cores, self._run)
+        self._scores = [
+            recall_array(state, f"scores.{mode}", scores.shape, scores.dtype)
+            for mode, scores in enumerate(self._scores)
+        ]
+        self._averaged = int(recall_number(state, "averaged"))
+        self._calm = bool(recall_number(state, "calm"))
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once, each from a sample of its own."""

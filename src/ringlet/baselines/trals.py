@@ -6,7 +6,7 @@ Zhao, Zhou, Xie, Zhang & Cichocki, "Tensor Ring Decomposition", 2016, Algorithm 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import inf, prod
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.solvers.direction import GramFactor
-from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.operators import Workspace
 from ringlet.solvers.plan import plan_core
@@ -69,6 +69,7 @@ class TRALS(IterativeSolver):
 
     handles_missing: ClassVar[bool] = False
     robust: ClassVar[bool] = False
+    resumable: ClassVar[bool] = True
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> FitPlan:
         """Operations, bytes read and memory of a sweep."""
@@ -126,7 +127,11 @@ class LeastSquaresRun(AlternatingRun):
         self._grams = GramChain(self._cores, run)
         self._workspace = Workspace()
         self.profile = Profile()
-        self._error = inf  # e after the last sweep
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state."""
+        super().resume(state)
+        self._grams = GramChain(self._cores, self._run)
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002 - every sweep is like the others
         """Update every core once."""

@@ -9,6 +9,7 @@ from typing import Any
 from ringlet.amounts import format_bytes
 from ringlet.api import decompose
 from ringlet.cli.inputs import Input
+from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.report.outliers import outlier_share
 from ringlet.solvers.result import Fit
@@ -28,6 +29,7 @@ class Finished:
     solver: RobustRing
     fit: Fit
     seconds: float
+    kept: CheckpointOptions
 
     @property
     def exit_code(self) -> int:
@@ -38,15 +40,34 @@ class Finished:
     def advice(self) -> str:
         """How the fit ended, and what to do about it."""
         if self.fit.status is Status.INTERRUPTED:
-            return f"Interrupted after {len(self.fit.history)} sweeps: the files hold the best ring so far."
+            told = f"Interrupted after {len(self.fit.history)} sweeps: the files hold the best ring so far."
+            if self.kept.checkpoint is not None:
+                told += " To go on, give the same command with --resume --force."
+            return told
         return str(self.fit.status)
 
 
-def fit_input(given: Input, rank: int | Sequence[int], solver: RobustRing, *, seed: int, progress: bool) -> Finished:
+def fit_input(
+    given: Input,
+    rank: int | Sequence[int],
+    solver: RobustRing,
+    *,
+    kept: CheckpointOptions,
+    seed: int,
+    progress: bool,
+) -> Finished:
     """Fit a ring to an input; the ring gets the names that the file has for its modes."""
     start = perf_counter()
-    fit = decompose(given.source, rank, solver=solver, seed=seed, progress=progress)
-    return Finished(given, solver, fit, perf_counter() - start)
+    fit = decompose(
+        given.source,
+        rank,
+        solver=solver,
+        seed=seed,
+        progress=progress,
+        checkpoint=kept.checkpoint,
+        every=1 if kept.every is None else kept.every,
+    )
+    return Finished(given, solver, fit, perf_counter() - start, kept)
 
 
 def show(finished: Finished, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:

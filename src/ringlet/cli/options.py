@@ -10,15 +10,19 @@ from typing import Any, Literal, TypeVar
 import click
 
 from ringlet.api import default_solver
+from ringlet.errors import OutputExistsError
 from ringlet.robust import LOSSES
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
+from ringlet.store.checkpoint import holds_checkpoint
 
 __all__ = [
     "INTEGERS",
     "RANK",
     "SHAPE",
+    "CheckpointOptions",
     "DataOptions",
     "SolverOptions",
+    "checkpoint_options",
     "data_options",
     "force_option",
     "json_option",
@@ -110,6 +114,29 @@ class SolverOptions:
         return kinds[self.solver](**settings)
 
 
+@dataclass(frozen=True)
+class CheckpointOptions:
+    """Where a fit is saved while it runs, and whether it may go on from there."""
+
+    checkpoint: Path | None
+    every: int | None
+    resume: bool
+
+    def check(self) -> None:
+        """Refuse options that cannot be meant, before any work."""
+        if self.checkpoint is None:
+            if self.resume or self.every is not None:
+                raise click.UsageError(f"{'--resume' if self.resume else '--every'} needs --checkpoint PATH")
+        elif not holds_checkpoint(self.checkpoint):
+            if self.resume:
+                click.echo(f"note: {self.checkpoint} holds no fit yet; starting from the first sweep", err=True)
+        elif not self.resume:
+            raise OutputExistsError(
+                f"{self.checkpoint} holds a fit that was begun; go on with it by --resume, or delete it, "
+                "or choose another path"
+            )
+
+
 def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator[Any]:
     """Give a command some options as one argument, an instance of `kind`."""
 
@@ -141,6 +168,21 @@ data_options = _gathered(
             help="Entries that equal VALUE are missing, e.g. 0. NaN always is.",
         ),
         click.option("--key", metavar="NAME", help="Which array of an npz or mat file."),
+    ],
+)
+
+checkpoint_options = _gathered(
+    "kept",
+    CheckpointOptions,
+    [
+        click.option(
+            "--checkpoint",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Save the fit there while it runs, so that it can go on after whatever may happen.",
+        ),
+        click.option("--every", type=int, metavar="N", help="Save after every N sweeps.  [default: 1]"),
+        click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it holds this fit already."),
     ],
 )
 

@@ -1,20 +1,38 @@
-"""The one loop that all solvers run in: sweeps, timing, history, callbacks, stopping, interruption."""
+"""The one loop that all solvers run in: sweeps, timing, history, callbacks, checkpoints, stopping, interruption."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.errors import ArgumentError, FormatError
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
 from ringlet.solvers.progress import show_progress
 from ringlet.solvers.status import Status
 
-__all__ = ["Callback", "Run", "Snapshot", "State", "StopRule", "SweepRecord", "SweepReport", "drive", "relative_change"]
+__all__ = [
+    "Callback",
+    "Checkpoint",
+    "ResumableRun",
+    "Run",
+    "RunState",
+    "Saved",
+    "Snapshot",
+    "State",
+    "StopRule",
+    "SweepRecord",
+    "SweepReport",
+    "drive",
+    "relative_change",
+]
+
+# All that a fit under way knows and could not compute again: arrays and numbers by name.
+RunState: TypeAlias = Mapping[str, NDArray[Any] | float]
 
 
 @dataclass(frozen=True)
@@ -98,6 +116,67 @@ class Run(Protocol):
         ...
 
 
+@runtime_checkable
+class ResumableRun(Run, Protocol):
+    """A fit that can be set aside between two sweeps and taken up by another process."""
+
+    def state(self) -> RunState:
+        """What a fresh run of the same problem lacks to go on from here; to be stored before the next sweep."""
+        ...
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state, of which the arrays have the values, dtypes and memory layout they had.
+
+        The next sweep must do to the bit what it would have done in the run that the state is of. A FormatError if the
+        state is not of such a run.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A fit between two sweeps.
+
+    Attributes
+    ----------
+    history : tuple of SweepRecord
+        Of the sweeps done.
+    quiet : int
+        How many sweeps running the change has been small.
+    ended : Status or None
+        How the fit ended; None if more sweeps would go on with it.
+    state : mapping
+        Of the run.
+    """
+
+    history: tuple[SweepRecord, ...]
+    quiet: int
+    ended: Status | None
+    state: RunState
+
+
+class Checkpoint(Protocol):
+    """Where a fit is set aside while it runs."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        ...
+
+    @property
+    def every(self) -> int:
+        """After so many sweeps each."""
+        ...
+
+    def load(self) -> Saved | None:
+        """What was saved last; None if nothing was."""
+        ...
+
+    def save(self, saved: Saved) -> None:
+        """Keep this, whatever happens later."""
+        ...
+
+
 @dataclass(frozen=True)
 class State:
     """What a callback sees after a sweep. `ring` and `tensor` are made only when looked at."""
@@ -129,12 +208,16 @@ class StopRule:
     patience: int = 1
 
 
+_ENDS = (Status.DONE, Status.STALLED, Status.CONVERGED)  # more sweeps would change nothing
+
+
 def drive(
     run: Run,
     rule: StopRule,
     *,
     callback: Callback | None = None,
     progress: bool = False,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Status, tuple[SweepRecord, ...]]:
     """Sweep until the model settles, the sweeps are used up, or somebody asks to stop.
 
@@ -146,12 +229,16 @@ def drive(
         Called with a `State` after every sweep; returning True stops.
     progress : bool
         Show a progress line.
+    checkpoint : Checkpoint, optional
+        For a `ResumableRun`: go on from what it holds, and keep it current. A fit that has ended is not swept again;
+        one that was interrupted, stopped by its callback, or has used its sweeps goes on if there are sweeps left.
     """
-    history: list[SweepRecord] = []
-    quiet = 0
-    with show_progress(rule.sweeps, progress) as shown:
+    history, quiet, ended = _resumed(run, rule, checkpoint)
+    if ended is not None:
+        return ended, tuple(history)
+    with show_progress(rule.sweeps, progress, done=len(history)) as shown:
         try:
-            for number in range(1, rule.sweeps + 1):
+            for number in range(len(history) + 1, rule.sweeps + 1):
                 start = perf_counter()
                 report = run.sweep(number)
                 record = SweepRecord(
@@ -165,19 +252,57 @@ def drive(
                 history.append(record)
                 shown(record.sweep, record.change)
                 quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
-                if callback is not None:
-                    answer = callback(State(number, record, run.snapshot()))
-                    if isinstance(answer, bool | np.bool_) and answer:
-                        return Status.STOPPED, tuple(history)
-                if report.done:
-                    return Status.DONE, tuple(history)
-                if report.stalled:
-                    return Status.STALLED, tuple(history)
-                if quiet >= rule.patience:
-                    return Status.CONVERGED, tuple(history)
+                status = _ask(callback, State(number, record, run.snapshot())) if callback is not None else None
+                status = status or _judge(report, quiet, rule)
+                if checkpoint is not None and (status or number % checkpoint.every == 0 or number == rule.sweeps):
+                    _save(run, checkpoint, history, quiet, status)
+                if status is not None:
+                    return status, tuple(history)
         except KeyboardInterrupt:
             return Status.INTERRUPTED, tuple(history)
     return Status.SWEEPS_USED, tuple(history)
+
+
+def _ask(callback: Callback, state: State) -> Status | None:
+    answer = callback(state)
+    return Status.STOPPED if isinstance(answer, bool | np.bool_) and answer else None
+
+
+def _judge(report: SweepReport, quiet: int, rule: StopRule) -> Status | None:
+    """How the fit has ended; None if it has not."""
+    if report.done:
+        return Status.DONE
+    if report.stalled:
+        return Status.STALLED
+    return Status.CONVERGED if quiet >= rule.patience else None
+
+
+def _resumed(run: Run, rule: StopRule, checkpoint: Checkpoint | None) -> tuple[list[SweepRecord], int, Status | None]:
+    """History, quiet sweeps and end of a fit that goes on from its checkpoint, or begins."""
+    if checkpoint is None or (saved := checkpoint.load()) is None:
+        return [], 0, None
+    done = len(saved.history)
+    if done > rule.sweeps:
+        raise ArgumentError(
+            f"sweeps={rule.sweeps} is not allowed: the checkpoint is of sweep {done}; give at least as many sweeps, "
+            "or another checkpoint"
+        )
+    try:
+        _resumable(run).resume(saved.state)
+    except FormatError as error:
+        raise FormatError(f"checkpoint {checkpoint.name}: {error}") from error
+    return list(saved.history), saved.quiet, saved.ended
+
+
+def _save(run: Run, checkpoint: Checkpoint, history: list[SweepRecord], quiet: int, status: Status | None) -> None:
+    ended = status if status in _ENDS else None
+    checkpoint.save(Saved(tuple(history), quiet, ended, _resumable(run).state()))
+
+
+def _resumable(run: Run) -> ResumableRun:
+    if not isinstance(run, ResumableRun):
+        raise TypeError(f"{type(run).__name__} cannot be resumed")
+    return run
 
 
 def relative_change(new: NDArray[np.floating[Any]], old: NDArray[np.floating[Any]] | None) -> float:

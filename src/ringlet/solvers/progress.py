@@ -10,8 +10,11 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 @contextmanager
-def show_progress(sweeps: int, wanted: bool) -> Iterator[Callable[[int, float], None]]:
-    """Give a function ``shown(sweep, change)`` that keeps the progress line current, or does nothing."""
+def show_progress(sweeps: int, wanted: bool, done: int = 0) -> Iterator[Callable[[int, float], None]]:
+    """Give a function ``shown(sweep, change)`` that keeps the progress line current, or does nothing.
+
+    The first `done` sweeps were done before, and tell nothing of the time that the others take.
+    """
     if not wanted:
         yield _silent
         return
@@ -19,10 +22,10 @@ def show_progress(sweeps: int, wanted: bool) -> Iterator[Callable[[int, float], 
 
     console = Console(stderr=True)
     if console.is_terminal or console.is_jupyter:
-        with _live(console, sweeps) as shown:
+        with _live(console, sweeps, done) as shown:
             yield shown
     else:
-        yield _plain(console, sweeps)
+        yield _plain(console, sweeps, done)
 
 
 def _silent(_sweep: int, _change: float) -> None:
@@ -30,7 +33,7 @@ def _silent(_sweep: int, _change: float) -> None:
 
 
 @contextmanager
-def _live(console: object, sweeps: int) -> Iterator[Callable[[int, float], None]]:
+def _live(console: object, sweeps: int, done: int) -> Iterator[Callable[[int, float], None]]:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -50,7 +53,7 @@ def _live(console: object, sweeps: int) -> Iterator[Callable[[int, float], None]
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:  # type: ignore[arg-type]
-        task = bar.add_task("fit", total=sweeps, change="-")
+        task = bar.add_task("fit", total=sweeps, completed=done, change="-")
 
         def shown(sweep: int, change: float) -> None:
             bar.update(task, completed=sweep, change=f"{change:.1e}")
@@ -58,7 +61,7 @@ def _live(console: object, sweeps: int) -> Iterator[Callable[[int, float], None]
         yield shown
 
 
-def _plain(console: object, sweeps: int) -> Callable[[int, float], None]:
+def _plain(console: object, sweeps: int, done: int) -> Callable[[int, float], None]:
     start = monotonic()
     last = start
 
@@ -66,7 +69,7 @@ def _plain(console: object, sweeps: int) -> Callable[[int, float], None]:
         nonlocal last
         now = monotonic()
         if now - last >= _SECONDS_BETWEEN_LINES or sweep == sweeps:
-            left = (now - start) / sweep * (sweeps - sweep)
+            left = (now - start) / (sweep - done) * (sweeps - sweep)
             console.print(f"sweep {sweep}/{sweeps}  change {change:.1e}  at most {left:.0f} s left")  # type: ignore[attr-defined]
             last = now
 

@@ -28,6 +28,7 @@ class RobustRing(IterativeSolver):
 
     handles_missing: ClassVar[bool] = True
     robust: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
     patience: ClassVar[int] = 2
 
     loss: Literal["correntropy", "cauchy", "huber", "l2"] = "correntropy"

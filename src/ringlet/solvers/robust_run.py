@@ -25,11 +25,12 @@ from ringlet.sampling import (
     subset,
 )
 from ringlet.solvers.direction import GramFactor
-from ringlet.solvers.driver import SweepReport, relative_change
+from ringlet.solvers.driver import RunState, SweepReport, relative_change
 from ringlet.solvers.operators import Workspace
 from ringlet.solvers.pieces import LARGEST_ENTRY
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
+from ringlet.solvers.recall import name_cores, recall_cores, recall_number
 from ringlet.solvers.rows import RowSource, row_core
 from ringlet.solvers.solver import check_fits_machine, working_dtype
 from ringlet.solvers.start import given_start, measure, random_start
@@ -161,6 +162,24 @@ class RobustRun:
     def snapshot(self) -> "RingSnapshot":
         """The present model; cores are replaced, never written to, so it need not copy them."""
         return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
+
+    def state(self) -> RunState:
+        """Cores, kernel width, how far it may narrow, idle sweeps; draws depend on the sweep's number alone."""
+        return {
+            **name_cores(self._cores),
+            "sigma": self.sigma,
+            "narrowest": self._narrowest,
+            "idle_sweeps": self._idle_sweeps,
+        }
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state."""
+        self._cores = recall_cores(state, self._cores)
+        self._grams = GramChain(self._cores, self._run)
+        self._shape_gram = self._last_mode_gram()
+        self.sigma = recall_number(state, "sigma")
+        self._narrowest = recall_number(state, "narrowest")
+        self._idle_sweeps = int(recall_number(state, "idle_sweeps"))
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""

@@ -53,12 +53,18 @@ class Solver(ABC):
         Answers with a tensor ring and needs its rank; otherwise with a dense tensor.
     takes_init : bool
         Can start from given cores.
+    resumable : bool
+        Can be set aside in a checkpoint: its runs are `ResumableRun`.
+    neutral : frozenset of str
+        Hyper-parameters that change how a sweep is computed, or how many there are, but no bit of what it does.
     """
 
     handles_missing: ClassVar[bool]
     robust: ClassVar[bool]
     fits_ring: ClassVar[bool] = True
     takes_init: ClassVar[bool] = True
+    resumable: ClassVar[bool] = False
+    neutral: ClassVar[frozenset[str]] = frozenset({"memory", "threads"})
 
     dtype: DTypeLike | None = None
     memory: int | str | None = None
@@ -106,6 +112,7 @@ class IterativeSolver(Solver):
     """A method that sweeps until the model settles."""
 
     patience: ClassVar[int] = 1
+    neutral: ClassVar[frozenset[str]] = Solver.neutral | {"sweeps"}
 
     sweeps: int = 30
     tol: float = 1e-3

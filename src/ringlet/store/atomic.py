@@ -9,7 +9,9 @@ from pathlib import Path
 
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
 
-__all__ = ["atomic_output", "check_outputs", "output_target"]
+__all__ = ["TEMPORARY", "atomic_output", "check_outputs", "output_target", "sync_directory"]
+
+TEMPORARY = ".ringlet-"  # how the names of files begin that are still being written
 
 
 def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> None:
@@ -104,7 +106,7 @@ def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = output_target(path)
     # The name does not grow with the target's, which may already be as long as the file system allows.
-    temporary = target.with_name(f".ringlet-{secrets.token_hex(8)}{target.suffix}")
+    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
     try:
         temporary.touch(exist_ok=False)
         if target.exists():
@@ -112,7 +114,7 @@ def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield temporary
         _sync(temporary)
         temporary.replace(target)
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
     except BaseException as error:
         with suppress(OSError):  # The reason that brought us here is the one worth telling.
             temporary.unlink(missing_ok=True)
@@ -126,7 +128,8 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory survive a loss of power."""
     if os.name == "nt":  # Windows opens no directories, and makes renames durable by itself.
         return
     descriptor = os.open(path, os.O_RDONLY)

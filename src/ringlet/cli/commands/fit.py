@@ -8,8 +8,10 @@ from ringlet.cli.fitting import fit_input, show
 from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
     RANK,
+    CheckpointOptions,
     DataOptions,
     SolverOptions,
+    checkpoint_options,
     data_options,
     force_option,
     json_option,
@@ -42,6 +44,7 @@ __all__ = ["command"]
 )
 @data_options
 @solver_options
+@checkpoint_options
 @seed_option
 @force_option
 @json_option
@@ -55,6 +58,7 @@ def command(
     output: Path,
     data: DataOptions,
     solver: SolverOptions,
+    kept: CheckpointOptions,
     seed: int,
     force: bool,
     as_json: bool,
@@ -65,8 +69,9 @@ def command(
     Missing entries are left out and wrong ones lose their say. Ctrl-C saves the best ring so far.
     """
     check_paths([output], force=force)
+    kept.check()
     given = open_input(source, data)
-    finished = fit_input(given, rank, solver.build(given.shape), seed=seed, progress=not quiet)
+    finished = fit_input(given, rank, solver.build(given.shape), kept=kept, seed=seed, progress=not quiet)
     finished.fit.ring.save(output, force=force)
     show(finished, [output], as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)

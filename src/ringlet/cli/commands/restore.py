@@ -8,8 +8,10 @@ from ringlet.cli.fitting import fit_input, show
 from ringlet.cli.inputs import default_rank, open_input
 from ringlet.cli.options import (
     RANK,
+    CheckpointOptions,
     DataOptions,
     SolverOptions,
+    checkpoint_options,
     data_options,
     force_option,
     json_option,
@@ -59,6 +61,7 @@ __all__ = ["command"]
 )
 @data_options
 @solver_options
+@checkpoint_options
 @seed_option
 @force_option
 @json_option
@@ -74,6 +77,7 @@ def command(
     outliers: Path | None,
     data: DataOptions,
     solver: SolverOptions,
+    kept: CheckpointOptions,
     seed: int,
     force: bool,
     as_json: bool,
@@ -87,12 +91,14 @@ def command(
     check_paths([output, save, outliers], force=force)
     if outliers is not None:
         import_pillow()  # before the work, not after it
+    kept.check()
     given = open_input(source, data)
     check_restored(output, given.loaded)
     finished = fit_input(
         given,
         default_rank(given.shape) if rank is None else rank,
         solver.build(given.shape),
+        kept=kept,
         seed=seed,
         progress=not quiet,
     )

@@ -1,0 +1,235 @@
+"""Checkpoints: a folder with two slots that are written in turn, so that a whole one is there at every instant.
+
+A slot is written under a temporary name, synced, renamed, and the folder is synced. It has a sequence number and a
+checksum; the newest slot that is whole counts.
+
+A lock keeps two processes from working on one checkpoint; the system drops it when a process dies, however it dies.
+It is an flock: on NFS it holds between machines where the server has a lock service; on Windows there is none.
+"""
+
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ringlet.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    CheckpointError,
+    CheckpointWarning,
+    FormatError,
+    MissingFileError,
+)
+from ringlet.solvers.checks import check_number
+from ringlet.solvers.driver import Saved
+from ringlet.solvers.problem import Problem
+from ringlet.solvers.solver import Solver
+from ringlet.store.atomic import TEMPORARY, atomic_output, output_target, sync_directory
+from ringlet.store.fit_identity import describe_fit, differences
+from ringlet.store.slots import Slot, read_slot, slot_content
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["FitCheckpoint", "check_checkpoint", "holds_checkpoint", "open_checkpoint"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+_SLOTS = ("slot-0.safetensors", "slot-1.safetensors")
+_LOCK = "lock"
+
+
+def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
+    """Refuse arguments that cannot be meant, before any work."""
+    check_number("every", every, at_least=1, whole=True)
+    if path is None:
+        return
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentTypeError(f"checkpoint={path!r} is not a path; give e.g. checkpoint='run.ckpt'")
+    if not solver.resumable:
+        raise ArgumentError(
+            f"checkpoint is not allowed with {type(solver).__name__}, which cannot be resumed; leave it out, or use a "
+            "method that can, e.g. ringlet.SAWRTRD()"
+        )
+
+
+def holds_checkpoint(path: PathLike) -> bool:
+    """Whether a fit was set aside there, whole or damaged."""
+    folder = output_target(path)
+    return any((folder / slot).exists() for slot in _SLOTS)
+
+
+@contextmanager
+def open_checkpoint(
+    path: PathLike | None, every: int, solver: Solver, problem: Problem
+) -> Iterator["FitCheckpoint | None"]:
+    """Hold the checkpoint of a fit for as long as the block lasts; None without a path.
+
+    Parameters
+    ----------
+    path : path or None
+        A folder. It is made if it is not there, and taken away if nothing was saved in it.
+    every : int
+        Save after so many sweeps each.
+    solver, problem
+        The fit.
+
+    Raises
+    ------
+    ArgumentError
+        The path is no place for a checkpoint.
+    CheckpointError
+        Another fit is using it, or it cannot be written to.
+    """
+    if path is None:
+        yield None
+        return
+    name, folder = os.fspath(path), output_target(path)
+    with _named_errors(name):
+        _check_place(name, folder)
+        lock = _take_lock(name, folder)
+    try:
+        with suppress(OSError):
+            for leftover in folder.glob(f"{TEMPORARY}*"):  # of a process that was killed while it wrote
+                leftover.unlink()
+        yield FitCheckpoint(name, folder, every, describe_fit(solver, problem))
+    finally:
+        with suppress(OSError):
+            if not holds_checkpoint(folder):
+                (folder / _LOCK).unlink()
+                folder.rmdir()
+        os.close(lock)
+
+
+@dataclass
+class FitCheckpoint:
+    """The checkpoint of one fit, in a folder that is locked.
+
+    Attributes
+    ----------
+    name : str
+        As the user gave it.
+    folder : Path
+    every : int
+        The driver saves after so many sweeps each.
+    fit : dict
+        Which fit it is; the checkpoint of another is refused.
+    """
+
+    name: str
+    folder: Path
+    every: int
+    fit: dict[str, Any]
+    _newest: tuple[int, int] = field(default=(0, 1), init=False)  # sequence number and place of the newest slot
+
+    def load(self) -> Saved | None:
+        """What was saved last; None if nothing was.
+
+        Raises
+        ------
+        FormatError
+            Something was, but all of it is damaged.
+        ArgumentError
+            It is of another fit; the message says what differs.
+        """
+        slots, damage = {}, []
+        for place, name in enumerate(_SLOTS):
+            try:
+                slots[place] = read_slot(self.folder / name)
+            except MissingFileError:
+                continue
+            except FormatError as error:
+                damage.append(str(error))
+        if not slots:
+            if damage:
+                raise FormatError(
+                    f"{'; '.join(damage)}; nothing of checkpoint {self.name} is left: delete it to begin anew"
+                )
+            return None
+        place, newest = max(slots.items(), key=lambda item: item[1].sequence)
+        differ = differences(newest.fit, self.fit)
+        if differ:
+            raise ArgumentError(
+                f"checkpoint={self.name!r} is of another fit: {'; '.join(differ)}; give the arguments of that fit, or "
+                "another checkpoint"
+            )
+        if damage:
+            warnings.warn(
+                f"{'; '.join(damage)}; the fit goes on from the other slot, sweep {len(newest.saved.history)}",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+        self._newest = newest.sequence, place
+        return newest.saved
+
+    def save(self, saved: Saved) -> None:
+        """Write to the slot that does not hold what was saved last.
+
+        Raises
+        ------
+        CheckpointError
+            It cannot be written; what was saved last is intact.
+        """
+        sequence, place = self._newest[0] + 1, 1 - self._newest[1]
+        content = slot_content(Slot(self.fit, sequence, saved))
+        with (
+            _named_errors(self.name, f"; it holds what was saved before sweep {len(saved.history)}"),
+            atomic_output(self.folder / _SLOTS[place]) as temporary,
+        ):
+            temporary.write_bytes(content)
+        self._newest = sequence, place
+
+
+def _check_place(name: str, folder: Path) -> None:
+    if not folder.parent.is_dir():
+        raise ArgumentError(f"checkpoint={name!r}: its directory does not exist; create it first")
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise ArgumentError(f"checkpoint={name!r} is a file, not the folder of a checkpoint; give another path")
+    for entry in sorted(folder.iterdir()):
+        if entry.name not in (*_SLOTS, _LOCK) and not entry.name.startswith(TEMPORARY):
+            raise ArgumentError(
+                f"checkpoint={name!r} is a folder that holds other things, e.g. {entry.name!r}; give a path of its own"
+            )
+
+
+def _take_lock(name: str, folder: Path) -> int:
+    """Make the folder, and lock it: the descriptor that holds the lock."""
+    if not folder.exists():
+        folder.mkdir(exist_ok=True)
+        sync_directory(folder.parent)
+    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if sys.platform != "win32":
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever held it may have taken the folder away meanwhile.
+        if not os.path.samestat(os.fstat(lock), (folder / _LOCK).stat()):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    except BaseException as error:
+        os.close(lock)
+        if isinstance(error, BlockingIOError | FileNotFoundError):
+            busy = CheckpointError(f"checkpoint {name} is in use by another fit; wait for it, or give another path")
+            busy.errno = errno.EAGAIN
+            raise busy from error
+        raise
+    return lock
+
+
+@contextmanager
+def _named_errors(name: str, more: str = "") -> Iterator[None]:
+    """Make a CheckpointError of whatever the system refuses."""
+    try:
+        yield
+    except CheckpointError:
+        raise
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        named = CheckpointError(f"cannot write checkpoint {name}: {reason}{more}")
+        named.errno = error.errno
+        raise named from error
