@@ -60,8 +60,7 @@ def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
 
 def holds_checkpoint(path: PathLike) -> bool:
     """Whether a fit was set aside there, whole or damaged."""
-    folder = output_target(path)
-    return any((folder / slot).exists() for slot in _SLOTS)
+    return _holds_slots(output_target(path))
 
 
 @contextmanager
@@ -100,7 +99,7 @@ def open_checkpoint(
         yield FitCheckpoint(name, folder, every, describe_fit(solver, problem))
     finally:
         with suppress(OSError):
-            if not holds_checkpoint(folder):
+            if not _holds_slots(folder):
                 (folder / _LOCK).unlink()
                 folder.rmdir()
         os.close(lock)
@@ -183,6 +182,10 @@ class FitCheckpoint:
         ):
             temporary.write_bytes(content)
         self._newest = sequence, place
+
+
+def _holds_slots(folder: Path) -> bool:
+    return any((folder / slot).exists() for slot in _SLOTS)
 
 
 def _check_place(name: str, folder: Path) -> None:

@@ -1,0 +1,126 @@
+"""`--checkpoint` and `--resume`: what is refused, what is told, and real processes that are interrupted and killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ringlet import TensorRing
+
+RINGLET = Path(sys.executable).with_name("ringlet")
+
+
+@pytest.fixture
+def data(quick_path):
+    file = quick_path / "in.npy"
+    np.save(file, np.random.default_rng(0).standard_normal((20, 15, 10)))
+    return file
+
+
+@pytest.fixture
+def fit(run, data):
+    """`ringlet fit` of the data with some more arguments."""
+
+    def fitted(*arguments, output="x.ring", sweeps=6):
+        fixed = ("--rank", "3", "--tol", "0", "--sweeps", sweeps, "-o", data.with_name(output))
+        return run("fit", data, *fixed, *arguments)
+
+    return fitted
+
+
+def test_an_existing_checkpoint_is_not_taken_up_unless_asked(fit, data):
+    folder = data.with_name("run.ckpt")
+    assert fit("--checkpoint", folder).exit_code == 0
+    refused = fit("--checkpoint", folder, output="y.ring")
+    assert refused.exit_code == 2
+    assert refused.stderr == (
+        f"error: {folder} holds a fit that was begun; go on with it by --resume, or delete it, or choose another path\n"
+    )
+    assert not data.with_name("y.ring").exists()
+
+
+def test_resuming_with_more_sweeps_gives_the_ring_of_one_longer_fit(fit, data):
+    folder = data.with_name("run.ckpt")
+    assert fit("--checkpoint", folder, sweeps=4, output="short.ring").exit_code == 0
+    resumed = fit("--checkpoint", folder, "--resume", "--every", "2", "--json", sweeps=9, output="resumed.ring")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert [record["sweep"] for record in json.loads(resumed.stdout)["history"]] == list(range(1, 10))
+    assert fit(sweeps=9, output="whole.ring").exit_code == 0
+    assert data.with_name("resumed.ring").read_bytes() == data.with_name("whole.ring").read_bytes()
+
+
+def test_resume_may_stand_in_the_first_command_too(fit, data):
+    folder = data.with_name("run.ckpt")
+    begun = fit("--checkpoint", folder, "--resume")
+    assert begun.exit_code == 0
+    assert begun.stderr.startswith(f"note: {folder} holds no fit yet; starting from the first sweep\n")
+
+
+def test_the_checkpoint_of_another_fit_is_refused_by_what_differs(fit, data):
+    folder = data.with_name("run.ckpt")
+    fit("--checkpoint", folder)
+    refused = fit("--checkpoint", folder, "--resume", "--seed", "7", output="y.ring")
+    assert refused.exit_code == 2
+    assert "is of another fit: seed is 0 there and 7 here; give the arguments of that fit" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--resume"], "--resume needs --checkpoint PATH"),
+        (["--every", "2"], "--every needs --checkpoint PATH"),
+        (["--checkpoint", "x.ckpt", "--every", "0"], "every=0 is not allowed; it must be at least 1"),
+        (["--checkpoint", "no/such/x.ckpt"], "its directory does not exist; create it first"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(fit, arguments, words):
+    refused = fit(*arguments)
+    assert refused.exit_code == 2
+    assert words in refused.stderr
+
+
+def test_restore_takes_checkpoints_too(run, data):
+    folder, out = data.with_name("run.ckpt"), data.with_name("out.npy")
+    arguments = ("restore", data, "-o", out, "--rank", "3", "--sweeps", "3", "--checkpoint", folder)
+    assert run(*arguments).exit_code == 0
+    first = out.read_bytes()
+    assert run(*arguments, "--force").exit_code == 2
+    assert run(*arguments, "--force", "--resume").exit_code == 0
+    assert out.read_bytes() == first
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_a_real_process_goes_on_where_it_was_stopped(data, how):
+    folder = data.with_name("run.ckpt")
+
+    def command(output, *more):
+        fixed = ("--rank", "3", "--tol", "0", "--sweeps", "250", "--threads", "1", "--json")
+        return [RINGLET, "fit", data, *fixed, "-o", data.with_name(output), *more]
+
+    # A terminal's progress line shows every sweep at once, so we know when the fit is under way.
+    environment = {**os.environ, "TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "120"}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command("x.ring", "--checkpoint", folder), **streams, env=environment) as process:
+        seen = b""
+        while b"e-" not in seen:  # the change of a finished sweep, e.g. 1.2e-03
+            byte = process.stderr.read(1)
+            assert byte, seen
+            seen += byte
+        process.send_signal(how)
+        stdout, _ = process.communicate(timeout=60)
+    again = ["--checkpoint", folder, "--resume"]
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        advice = json.loads(stdout)["advice"]
+        assert advice.endswith("To go on, give the same command with --resume --force.")
+        again.append("--force")
+    resumed = subprocess.run(command("x.ring", *again), capture_output=True, text=True, check=True)
+    whole = subprocess.run(command("y.ring"), capture_output=True, text=True, check=True)
+    assert json.loads(resumed.stdout)["sweeps"] == json.loads(whole.stdout)["sweeps"] == 250
+    assert data.with_name("x.ring").read_bytes() == data.with_name("y.ring").read_bytes()
+    assert TensorRing.load(data.with_name("x.ring")).rank == (3, 3, 3)
