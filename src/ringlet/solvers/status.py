@@ -19,7 +19,10 @@ class Status(Enum):
         "If the fit is poor, try another seed, a wider kernel (sigma_factor, sigma_min) or loss='huber'."
     )
     STOPPED = "The callback asked to stop: the estimate is that of the last sweep."
-    INTERRUPTED = "The fit was interrupted: the estimate is the best so far. Pass a ring as init= to go on from there."
+    INTERRUPTED = (
+        "The fit was interrupted: the estimate is the best so far. Pass a ring as init= to go on from there; with a "
+        "checkpoint, the same call goes on."
+    )
 
     def __str__(self) -> str:
         return self.value

@@ -31,6 +31,7 @@ def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
     return {
         "shape": list(source.shape),
         "data's dtype": source.dtype.name,
+        "chunk": None if source.chunks is None else [lengths[0] for lengths in source.chunks],  # decides the draws
         "observed entries": found.observed,
         "range of the data": [_plain(found.minimum), _plain(found.maximum)],
         "fingerprint of the data": fingerprint(source),
