@@ -1,5 +1,7 @@
 """SampledTRALS: its distributions, its samples, and how close it comes to TRALS."""
 
+from statistics import median
+
 import numpy as np
 import pytest
 
@@ -123,9 +125,11 @@ def test_all_rows_make_it_nearly_trals():
 
 def test_averaging_lowers_the_error_that_the_last_samples_leave():
     x = noisy((30, 32, 28), (3, 3, 3), seed=2)
-    published = decompose(x, 3, solver=SampledTRALS(samples=45, tol=0, average=False))
-    averaged = decompose(x, 3, solver=SampledTRALS(samples=45, tol=0))
-    assert relative(averaged.ring, x) < 0.9 * relative(published.ring, x)
+    published, averaged = (
+        median(relative(decompose(x, 3, solver=solver, seed=seed).ring, x) for seed in range(5))
+        for solver in (SampledTRALS(samples=45, tol=0, average=False), SampledTRALS(samples=45, tol=0))
+    )
+    assert averaged < 0.8 * published
 
 
 def test_only_sampled_entries_are_read(monkeypatch):

@@ -13,6 +13,7 @@ from ringlet.sampling import (
     draw_rows,
     draw_subtensor,
     leverage_distribution,
+    merge_rows,
     sample_sizes,
     stream,
     subset,
@@ -88,3 +89,43 @@ def test_sampled_gram_converges_to_the_gram_of_the_subchain(mode):
     np.testing.assert_allclose(
         (S * weights[:, None]).T @ S, exact.T @ exact, atol=0.02 * np.linalg.norm(exact.T @ exact)
     )
+
+
+@pytest.mark.parametrize("rows", [7, 50])  # fewer and more than the pairs of neighbouring indices
+@pytest.mark.parametrize("mode", [0, 1, 3])
+def test_row_products_are_rows_of_the_subchain(rows, mode):
+    shape = (4, 3, 5, 2)
+    cores = random_cores(shape, (2, 3, 2, 4), seed=3)
+    others = [length for other, length in enumerate(shape) if other != mode]
+    index = tuple(np.random.default_rng(1).integers(0, length, rows) for length in others)
+    got = row_core(cores, mode, index).transpose(1, 2, 0)  # (J, a, b)
+    for row in range(rows):
+        places = iter(index)
+        slices = {other: cores[other][:, next(places)[row]] for other in range(4) if other != mode}
+        product = np.linalg.multi_dot([slices[(mode + step) % 4] for step in (1, 2, 3)])  # (b, a)
+        np.testing.assert_allclose(got[row], product.T, atol=1e-12)
+
+
+def test_indices_of_rows_are_drawn_independently_by_their_probabilities():
+    first, second = np.array([0.5, 0.0, 0.2, 0.3]), np.array([0.1, 0.9, 0.0])
+    (i, j), weights = draw_rows([first, second], 100_000, np.random.default_rng(0))
+    counts = np.zeros((4, 3))
+    np.add.at(counts, (i, j), 1)
+    expected = 100_000 * np.outer(first, second)
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(100_000 / 4)
+    assert counts[expected == 0].sum() == 0
+    np.testing.assert_allclose(weights, 1 / expected[i, j])
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (100, 90)])  # fewer rows in all than are drawn, and many more
+def test_merged_rows_are_distinct_and_keep_the_sums_of_weights(shape):
+    rng = np.random.default_rng(0)
+    rows = tuple(rng.integers(0, min(length, 12), 300) for length in shape)
+    weights = rng.random(300)
+    sums: dict[tuple[int, int], float] = {}
+    for i, j, weight in zip(*rows, weights, strict=True):
+        sums[int(i), int(j)] = sums.get((int(i), int(j)), 0.0) + weight
+    merged, found = merge_rows(rows, weights, shape)
+    got = dict(zip(zip(*(index.tolist() for index in merged), strict=True), found, strict=True))
+    assert len(got) == len(found) == len(sums)
+    assert got == pytest.approx(sums)

@@ -5,7 +5,7 @@ import pytest
 
 from ringlet.execution import Threads
 from ringlet.ring.kronecker import KroneckerSum
-from ringlet.solvers.direction import GramFactor
+from ringlet.solvers.direction import DenseGram, GramFactor
 
 
 def kronecker(matrix):
@@ -24,8 +24,9 @@ def test_solve_agrees_with_a_dense_solver(size, rows):
     right = np.random.default_rng(1).standard_normal((rows, size))
     shift = 1e-10 * np.linalg.norm(gram) + 0.5
     expected = np.linalg.solve(gram + shift * np.eye(size), right.T).T
-    factor = GramFactor(kronecker(gram), 0.5, np.dtype("f8"), map)
-    np.testing.assert_allclose(factor.solve(right, map), expected, rtol=1e-7, atol=1e-10)
+    for given in (kronecker(gram), DenseGram(gram)):
+        factor = GramFactor(given, 0.5, np.dtype("f8"), map)
+        np.testing.assert_allclose(factor.solve(right, map), expected, rtol=1e-7, atol=1e-10)
 
 
 def test_threads_do_not_change_the_bits():
@@ -70,6 +71,7 @@ def test_a_sum_of_kronecker_products_is_factored_in_given_room():
     gram = KroneckerSum(left, right)
     np.testing.assert_allclose(gram.dense(), expected)
     assert gram.trace() == pytest.approx(np.trace(expected))
+    assert gram.norm() == pytest.approx(np.linalg.norm(expected))
     rows = rng.standard_normal((4, 340))
     room = np.full((340, 340), 7.0)
     found = GramFactor(gram, 0.1, np.dtype("f8"), map, room).solve(rows, map)

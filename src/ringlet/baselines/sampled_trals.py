@@ -19,12 +19,11 @@ from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Run
-from ringlet.ring.kronecker import KroneckerSum
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, draw_leverage_rows, draw_rows, leverage_distribution, merge_rows, stream
 from ringlet.sampling.exact_leverage import PIECE_ENTRIES
 from ringlet.solvers.checks import check_number, check_one_of
-from ringlet.solvers.direction import GramFactor
+from ringlet.solvers.direction import DenseGram, GramFactor
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.recall import recall_array, recall_number
@@ -39,6 +38,7 @@ __all__ = ["SampledTRALS"]
 _DEFAULT_SAMPLES = 10  # times the unknowns of a slice
 _BLOCK_ENTRIES = 1 << 18  # sampled entries that are gathered at once
 _BLOCK_ROWS = 1024  # sampled rows in a piece of the Gram matrix
+_FEW_TWICE = 0.1  # where each row meets so many like it, merging them costs more than it saves
 _AVERAGED_SHARE = 3  # the last third of the sweeps averages, or all after the error first stood still
 _AVERAGED_SWEEPS = 5  # before so many have averaged, a small change is chance, and the fit goes on
 _FALLING = 0.7  # an error that falls by this factor in a sweep needs no averaging
@@ -193,8 +193,9 @@ class SampledRun(AlternatingRun):
     def sweep(self, number: int) -> SweepReport:
         """Update every core once, each from a sample of its own."""
         squares, norms = 0.0, 0.0
+        rng = stream(self._seed, Purpose.SAMPLE, number)
         for mode in range(len(self._cores)):
-            squared, norm = self._update(number, mode)
+            squared, norm = self._update(mode, rng)
             squares, norms = squares + squared, norms + norm
         before, self._error = self._error, relative_error(squares, norms)
         change = abs(before - self._error)
@@ -209,13 +210,14 @@ class SampledRun(AlternatingRun):
             settling=self._solver.average and self._averaged < _AVERAGED_SWEEPS,
         )
 
-    def _update(self, number: int, mode: int) -> tuple[float, float]:
+    def _update(self, mode: int, rng: np.random.Generator) -> tuple[float, float]:
         """Sampled least squares for core k; before it, the squared norms of residual and data, from the sample."""
-        rows, weights = self._draw(number, mode)
+        rows, weights = self._draw(mode, rng)
         a, _, b = self._cores[mode].shape
         roots = np.sqrt(weights).astype(self._cores[mode].dtype)
         chain = row_core(self._cores, mode, rows)  # Z_{k+1}(i_{k+1}) .. Z_{k-1}(i_{k-1}) at each sampled row
-        design = (chain.transpose(1, 2, 0) * roots[:, None, None]).reshape(len(roots), a * b)  # sqrt(W) S
+        design = chain.transpose(1, 2, 0).reshape(len(roots), a * b)
+        design *= roots[:, None]  # sqrt(W) S
         gram = self._gram(design)  # S^T W S
         right, norm = self._right_hand_side(mode, rows, roots, design)  # X_k W S, || X_k sqrt(W) ||^2
         core, level = unfold(self._cores[mode]), float(gram.trace())  # A
@@ -224,10 +226,11 @@ class SampledRun(AlternatingRun):
         if not (isfinite(level) and level > 0.0):
             return squared, norm
         penalty = self._solver.ridge * level / len(gram)
-        gradient -= gradient.dtype.type(penalty) * core
+        if penalty > 0.0:
+            gradient -= gradient.dtype.type(penalty) * core
         ridge = penalty + float(np.finfo(design.dtype).eps) * level
-        whole = KroneckerSum(np.ones((1, 1, 1)), gram[None].astype(np.float64))
-        step = GramFactor(whole, ridge, design.dtype, self._run).solve(gradient, self._run)  # h = d (G + lambda I)^-1
+        factor = GramFactor(DenseGram(gram), ridge, design.dtype, self._run)
+        step = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
         gain = _inner(gradient, step)
         length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
         self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h
@@ -237,15 +240,17 @@ class SampledRun(AlternatingRun):
             self._scores[mode] = leverage_distribution(self._cores[mode])
         return squared, norm
 
-    def _draw(self, number: int, mode: int) -> tuple[tuple[NDArray[np.intp], ...], Array64]:
-        """Distinct rows of the subchain, and how much each stands for."""
-        rng = stream(self._seed, Purpose.SAMPLE, number, mode)
+    def _draw(self, mode: int, rng: np.random.Generator) -> tuple[tuple[NDArray[np.intp], ...], Array64]:
+        """Rows of the subchain, distinct unless few can come twice, and how much each stands for."""
         if self._grams is not None:
             gram = self._grams.gram_without(mode)
             rows, weights = draw_leverage_rows(self._cores, mode, gram, self._samples, rng, self._run)
         else:
             others = [scores for other, scores in enumerate(self._scores) if other != mode]
             rows, weights = draw_rows(others, self._samples, rng)
+            twice = prod(float(scores @ scores) for scores in others)  # chance that two draws are the same row
+            if self._samples * twice < _FEW_TWICE:
+                return rows, weights
         shape = self._source.shape
         return merge_rows(rows, weights, [*shape[:mode], *shape[mode + 1 :]])
 
@@ -254,10 +259,7 @@ class SampledRun(AlternatingRun):
             part = design[start : start + _BLOCK_ROWS]
             return np.asarray(part.T @ part)
 
-        total = np.zeros((design.shape[1], design.shape[1]), design.dtype)
-        for part in self._run(gram_of, range(0, len(design), _BLOCK_ROWS)):
-            total += part
-        return total
+        return np.asarray(sum(self._run(gram_of, range(0, len(design), _BLOCK_ROWS))))
 
     def _right_hand_side(
         self, mode: int, rows: tuple[NDArray[np.intp], ...], roots: Floats, design: Floats
@@ -272,7 +274,8 @@ class SampledRun(AlternatingRun):
             values, _ = self._source.read_rows(mode, slice(start, min(start + step, length)), rows)
             entries: Floats = np.multiply(values, factors, dtype=design.dtype, casting="unsafe")
             np.matmul(entries, design, out=out[start : start + step])
-            return float(np.vdot(entries, entries))
+            in_memory = entries.ravel(order="K")  # a view, whichever axis is the fastest
+            return float(np.vdot(in_memory, in_memory))
 
         norm = float(sum(self._run(product, range(0, length, step))))
         return out, norm

@@ -1,13 +1,13 @@
 """Our least squares baselines against TensorLy's, at the same rank, samples, data and number of sweeps, in one run.
 
-Both run on one core: threaded LAPACK, on which TensorLy leans, is slowed many times over by anything else that runs on
-the machine, and a ratio should not depend on that.
+Both run on one core and are timed by what they use of it: threaded LAPACK, on which TensorLy leans, is slowed many
+times over by anything else that runs on the machine, and a ratio should not depend on that.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,8 @@ from ringlet.execution import Threads
 from ringlet.ring import TensorRing
 
 __all__ = ["PEER_CASES", "PeerResult", "measure_peers"]
+
+_ROUNDS = 4  # the least time counts
 
 PEER_CASES = (
     Case("photo crop", (320, 480, 3), (20, 20, 3), samples=3000),
@@ -37,7 +39,7 @@ class PeerResult:
     ----------
     method, case : str
     ours, peer : float
-        Seconds a sweep.
+        Seconds of the processor a sweep.
     our_error, peer_error : float
         Relative error after the same number of sweeps.
     """
@@ -75,29 +77,31 @@ def measure_peers(sweeps: int = 5, cases: tuple[Case, ...] = PEER_CASES) -> list
 def _compare(
     method: str, case: Case, x: NDArray[Any], solver: TRALS | SampledTRALS, peer: Callable[..., Any]
 ) -> PeerResult:
-    """Take turns, twice: ours by its own records, the peer by the difference between all sweeps and one."""
-    ours, one, more = [], [], []
+    """Take turns; a sweep takes the difference between a fit with some more and one with a single sweep."""
+    rounds: list[list[float]] = []
     with Threads(1):  # which holds BLAS to one thread
-        for _ in range(2):
-            fit = decompose(x, case.rank, solver=solver)
-            ours.append(sum(record.seconds for record in fit.history) / len(fit.history))
-            one.append(_seconds(partial(peer, n_iter_max=1)))
-            more.append(_seconds(partial(peer, n_iter_max=solver.sweeps + 1)))
+        for _ in range(_ROUNDS):
+            counts = (1, solver.sweeps + 1)
+            ours = [partial(decompose, x, case.rank, solver=replace(solver, sweeps=count)) for count in counts]
+            theirs = [partial(peer, n_iter_max=count) for count in counts]
+            rounds.append([_seconds(work) for work in (*ours, *theirs)])
+        ring = decompose(x, case.rank, solver=solver).ring
         cores = peer(n_iter_max=solver.sweeps)
+    our_one, our_more, their_one, their_more = (min(times) for times in zip(*rounds, strict=True))
     return PeerResult(
         method,
         case.name,
-        min(ours),
-        (min(more) - min(one)) / solver.sweeps,
-        _error(fit.ring, x),
+        (our_more - our_one) / solver.sweeps,
+        (their_more - their_one) / solver.sweeps,
+        _error(ring, x),
         _error(TensorRing([np.asarray(core) for core in cores]), x),
     )
 
 
 def _seconds(work: Callable[[], Any]) -> float:
-    start = perf_counter()
+    start = process_time()
     work()
-    return perf_counter() - start
+    return process_time() - start
 
 
 def _error(ring: TensorRing, x: NDArray[Any]) -> float:

@@ -3,7 +3,6 @@
 import subprocess  # fresh interpreters are what is measured; no shell is involved
 import sys
 from dataclasses import asdict, dataclass
-from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +11,7 @@ __all__ = ["StartUp", "measure_startup"]
 
 @dataclass(frozen=True)
 class StartUp:
-    """Median seconds, those of an empty interpreter taken off (`import_*`) or not (`help`)."""
+    """Least seconds, those of an empty interpreter taken off (`import_*`) or not (`help`)."""
 
     import_numpy: float
     import_ringlet: float
@@ -41,4 +40,4 @@ def _seconds(arguments: list[str], repeats: int) -> float:
         start = perf_counter()
         subprocess.run([sys.executable, *arguments], check=True, capture_output=True)  # noqa: S603 - our interpreter
         times.append(perf_counter() - start)
-    return median(times)
+    return min(times)

@@ -109,6 +109,7 @@ class _BlasLimit:
         self._limits: Any = None
 
     def hold(self) -> None:
+        import scipy.linalg.lapack  # noqa: F401 - SciPy has a BLAS of its own: only what is loaded can be held
         from threadpoolctl import threadpool_limits
 
         with self._lock:

@@ -6,23 +6,31 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array64", "Run", "inverse_triangle"]
+__all__ = ["Array64", "Run", "inverse_cholesky"]
 
 Array64: TypeAlias = NDArray[np.float64]
 Run: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # used like `map`
 
 
-def inverse_triangle(lower: NDArray[np.floating[Any]]) -> Array64:
-    """Inverse of a lower triangular matrix, in a sixth of the operations of a general inverse.
+def inverse_cholesky(matrix: Array64) -> Array64:
+    """Inverse of the lower Cholesky factor of a matrix, of which only the lower triangle is looked at.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive definite.
 
     Examples
     --------
-    >>> inverse_triangle(np.array([[2.0, 0.0], [1.0, 1.0]]))
+    >>> inverse_cholesky(np.array([[4.0, 0.0], [2.0, 2.0]]))
     array([[ 0.5,  0. ],
            [-0.5,  1. ]])
     """
-    from scipy.linalg.lapack import dtrtri  # SciPy takes long to import
+    from scipy.linalg.lapack import dpotrf, dtrtri  # SciPy takes long to import
 
-    # LAPACK reads the rows as columns: the transpose of the matrix, whose inverse it gives transposed.
-    inverse, _ = dtrtri(lower.T, lower=0)
+    upper, failed = dpotrf(matrix.T, lower=0)  # LAPACK reads the rows as columns: all is transposed
+    if not failed:
+        inverse, failed = dtrtri(upper, lower=0, overwrite_c=1)
+    if failed:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
     return np.ascontiguousarray(inverse.T)

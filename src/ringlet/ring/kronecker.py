@@ -1,6 +1,7 @@
 """A Gram matrix as the sum of Kronecker products that a narrow bond makes it. Pure maths, float64."""
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
@@ -29,8 +30,8 @@ class KroneckerSum:
     >>> G.dense()
     array([[6., 2.],
            [2., 6.]])
-    >>> G.trace(), G.size
-    (12.0, 2)
+    >>> G.trace(), round(G.norm() ** 2, 9), G.size
+    (12.0, 80.0, 2)
     """
 
     left: Array64
@@ -44,6 +45,11 @@ class KroneckerSum:
     def trace(self) -> float:
         """Sum of the diagonal."""
         return float(np.einsum("maa->m", self.left) @ np.einsum("mbb->m", self.right))
+
+    def norm(self) -> float:
+        """Frobenius norm, from the inner products of the terms."""
+        left, right = (part.reshape(len(part), -1) for part in (self.left, self.right))
+        return sqrt(max(float(np.vdot(left @ left.T, right @ right.T)), 0.0))
 
     def dense(self, run: Run = map) -> Array64:
         """The whole matrix."""

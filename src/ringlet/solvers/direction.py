@@ -4,15 +4,15 @@ Factor and solves are cut into tiles of fixed size, each one matrix product, so 
 bits do not depend on their number. The factor is computed in float64 and applied in the dtype of the right-hand sides.
 """
 
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Run, inverse_triangle
-from ringlet.ring.kronecker import KroneckerSum
+from ringlet.ring.arrays import Array64, Run, inverse_cholesky
 
-__all__ = ["GramFactor"]
+__all__ = ["DenseGram", "Gram", "GramFactor"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -21,12 +21,49 @@ _ROWS = 256
 _RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
 
 
+class Gram(Protocol):
+    """A Gram matrix, formed or not (`ringlet.ring.kronecker.KroneckerSum`)."""
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        ...
+
+    def norm(self) -> float:
+        """Frobenius norm."""
+        ...
+
+    def fill_lower(self, out: Array64, run: Run = map) -> None:
+        """Write the lower triangle into `out`; what is above it may be anything finite."""
+        ...
+
+
+@dataclass(frozen=True)
+class DenseGram:
+    """A Gram matrix that is formed already."""
+
+    matrix: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self.matrix)
+
+    def norm(self) -> float:
+        """Frobenius norm."""
+        return float(np.linalg.norm(self.matrix))
+
+    def fill_lower(self, out: Array64, run: Run = map) -> None:  # noqa: ARG002 - too little to share
+        """Write the matrix into `out`."""
+        out[...] = self.matrix
+
+
 class GramFactor:
     """Cholesky factor of ``G + lambda I``.
 
     Parameters
     ----------
-    gram : KroneckerSum
+    gram : Gram
         G, not zero.
     ridge : float
         Added to the diagonal on top of ``1e-10 ||G||_F``; grown tenfold until the factorisation succeeds.
@@ -40,23 +77,19 @@ class GramFactor:
     Examples
     --------
     >>> import numpy as np
-    >>> from ringlet.ring.kronecker import KroneckerSum
-    >>> gram = KroneckerSum(np.eye(1)[None], np.diag([2.0, 4.0])[None])
-    >>> factor = GramFactor(gram, 0.0, np.dtype("f8"), map)
+    >>> factor = GramFactor(DenseGram(np.diag([2.0, 4.0])), 0.0, np.dtype("f8"), map)
     >>> factor.solve(np.array([[2.0, 2.0]]), map).round(6)
     array([[1. , 0.5]])
     """
 
-    def __init__(
-        self, gram: KroneckerSum, ridge: float, dtype: np.dtype[Any], run: Run, room: Array64 | None = None
-    ) -> None:
+    def __init__(self, gram: Gram, ridge: float, dtype: np.dtype[Any], run: Run, room: Array64 | None = None) -> None:
         lower = np.zeros((gram.size, gram.size)) if room is None else room
         run = run if gram.size > _TILE else map  # threads cost more than they bring
         self._starts = range(0, gram.size, _TILE)
         gram.fill_lower(lower, run)
-        shift = _RELATIVE_RIDGE * _norm_of_lower(lower, run) + ridge
+        shift = _RELATIVE_RIDGE * gram.norm() + ridge
         while True:
-            lower[np.diag_indices(gram.size)] += shift
+            lower.flat[:: gram.size + 1] += shift
             try:
                 inverses = _factor(lower, run)
                 break
@@ -68,12 +101,10 @@ class GramFactor:
 
     def solve(self, rows: Floats, run: Run) -> Floats:
         """``rows @ (G + lambda I)^-1``."""
-        out = np.empty_like(rows)
+        out = rows.copy()
 
         def solve_block(start: int) -> None:
-            part = rows[start : start + _ROWS].copy()
-            self._solve_in_place(part)
-            out[start : start + _ROWS] = part
+            self._solve_in_place(out[start : start + _ROWS])
 
         for _ in run(solve_block, range(0, len(rows), _ROWS)):
             pass
@@ -82,13 +113,15 @@ class GramFactor:
     def _solve_in_place(self, rows: Floats) -> None:
         pieces = [slice(start, start + _TILE) for start in self._starts]
         for piece, panel, inverse in zip(pieces, self._panels, self._inverses, strict=True):  # y L^T = d
-            known = rows[:, : piece.start]
-            rows[:, piece] = (rows[:, piece] - known @ panel.T) @ inverse.T
+            if piece.start:
+                rows[:, piece] -= rows[:, : piece.start] @ panel.T
+            rows[:, piece] = rows[:, piece] @ inverse.T
         for piece, panel, inverse in zip(
             pieces[::-1], self._panels[::-1], self._inverses[::-1], strict=True
         ):  # h L = y
             rows[:, piece] = rows[:, piece] @ inverse
-            rows[:, : piece.start] -= rows[:, piece] @ panel
+            if piece.start:
+                rows[:, : piece.start] -= rows[:, piece] @ panel
 
 
 def _factor(gram: Array64, run: Run) -> list[Array64]:
@@ -97,7 +130,7 @@ def _factor(gram: Array64, run: Run) -> list[Array64]:
     size = len(gram)
     for start in range(0, size, _TILE):
         stop = min(start + _TILE, size)
-        inverse = inverse_triangle(np.linalg.cholesky(gram[_square(start)]))
+        inverse = inverse_cholesky(gram[_square(start)])
         inverses.append(inverse)
         below = range(stop, size, _TILE)
 
@@ -113,18 +146,6 @@ def _factor(gram: Array64, run: Run) -> list[Array64]:
             for _ in run(work, below):
                 pass
     return inverses
-
-
-def _norm_of_lower(lower: Array64, run: Run) -> float:
-    """Frobenius norm of the symmetric matrix with this lower triangle."""
-
-    def squares(start: int) -> float:
-        rows = lower[start : start + _TILE]
-        corner = np.tril(rows[:, start : start + _TILE])
-        return 2 * float(np.vdot(rows[:, :start], rows[:, :start]) + np.vdot(corner, corner))
-
-    diagonal = lower.diagonal()
-    return float(np.sqrt(sum(run(squares, range(0, len(lower), _TILE))) - diagonal @ diagonal))
 
 
 def _square(start: int) -> tuple[slice, slice]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.chain import Core
+from ringlet.ring.chain import Core, merge
 from ringlet.sources import ArraySource, Block, Chunks
 
 __all__ = ["RowSource", "row_core"]
@@ -46,12 +46,18 @@ class RowSource:
 def row_core(cores: Sequence[Core], mode: int, rows: tuple[NDArray[np.intp], ...]) -> Core:
     """Products of the cores' slices at sampled rows: one core (r_{k+1}, J, r_k) in place of all others.
 
-    `rows` holds the indices of modes 0 .. N-1 without `mode`, in that order.
+    `rows` holds the indices of modes 0 .. N-1 without `mode`, in that order. In memory, the rows (r_k, r_{k+1}) of the
+    subchain lie one after the other.
     """
     order = len(cores)
-    others = [other for other in range(order) if other != mode]
-    indices = dict(zip(others, rows, strict=True))
-    chain = [(mode + step) % order for step in range(1, order)]
-    slices = (cores[other][:, indices[other], :].transpose(1, 0, 2) for other in chain)
-    product: NDArray[Any] = reduce(np.matmul, slices)
-    return product.transpose(1, 0, 2)
+    indices = dict(zip((other for other in range(order) if other != mode), rows, strict=True))
+    parts: list[tuple[Core, NDArray[np.intp]]] = []
+    for other in ((mode + step) % order for step in range(1, order)):
+        core, places = cores[other], indices[other]
+        if parts and parts[-1][0].shape[1] * core.shape[1] <= len(places):  # all products of two modes are fewer
+            before, places_before = parts.pop()
+            core, places = merge([before, core]), places_before * core.shape[1] + places
+        parts.append((core, places))
+    slices = (core.transpose(1, 0, 2).take(places, axis=0) for core, places in reversed(parts))
+    product: NDArray[Any] = reduce(np.matmul, (part.transpose(0, 2, 1) for part in slices))
+    return product.transpose(2, 0, 1)

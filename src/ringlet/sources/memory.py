@@ -1,5 +1,6 @@
 """Arrays in memory (and memory-mapped files) as a source. The array is read, never copied whole, never changed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,22 +66,24 @@ class ArraySource:
         axes = order or tuple(range(len(block)))
         turned = tuple(block[axis] for axis in axes)
         values = gather(self.array.transpose(axes), turned)
-        given = None if self.mask is None else gather(self.mask.transpose(axes), turned)
-        unmasked = None if self.masked is None else ~gather(self.masked.transpose(axes), turned)
-        return values, observed_entries(values, self.missing, given, unmasked, nan=self._has_nan)
+        return values, self._observed(values, lambda flags: gather(flags.transpose(axes), turned))
 
     def read_rows(
         self, mode: int, slices: slice | NDArray[np.intp], rows: tuple[NDArray[np.intp], ...]
     ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Entries at single rows of the unfolding: `slices` along `mode`, one index of every other mode a row."""
         index = (slices if isinstance(slices, slice) else slices[:, None], *rows)
-        moved = ArraySource(
-            np.moveaxis(self.array, mode, 0)[index],
-            None if self.mask is None else np.moveaxis(self.mask, mode, 0)[index],
-            None if self.masked is None else np.moveaxis(self.masked, mode, 0)[index],
-            self.missing,
-        )
-        return moved.read((slice(None), slice(None)))
+        axes = (mode, *(axis for axis in range(self.array.ndim) if axis != mode))
+        values = self.array.transpose(axes)[index]
+        return values, self._observed(values, lambda flags: flags.transpose(axes)[index])
+
+    def _observed(
+        self, values: NDArray[Any], chosen: Callable[[NDArray[np.bool_]], NDArray[np.bool_]]
+    ) -> NDArray[np.bool_] | None:
+        """Which of these values are observed (None: all), by themselves and by the chosen part of the masks."""
+        given = None if self.mask is None else chosen(self.mask)
+        unmasked = None if self.masked is None else ~chosen(self.masked)
+        return observed_entries(values, self.missing, given, unmasked, nan=self._has_nan)
 
     @cached_property
     def _has_nan(self) -> bool:
