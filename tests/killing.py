@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +119,7 @@ def at_operations(folder, sweeps=3):
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("error")  # no slot is ever found damaged
     kind, place, *more = sys.argv[1:]
     outcomes = at_moments(Path(place), int(more[0])) if kind == "moments" else at_operations(Path(place))
     sys.stdout.write(json.dumps(list(outcomes)))

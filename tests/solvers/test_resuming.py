@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import zarr
 
 from ringlet import AWRTRD, SAWRTRD, Status, complete, decompose
 from ringlet.baselines import (
@@ -30,11 +31,12 @@ FITS = {
     "AWRTRD": (HOLED, AWRTRD(sweeps=6, tol=0)),
     "AWRTRD of float32": (HOLED.astype("f4"), AWRTRD(sweeps=6, tol=0, scaling="none")),
     "AWRTRD that converges": (np.round(100 * WHOLE).astype("i2"), AWRTRD(sweeps=60, tol=0.2)),
-    "AWRTRD that stalls": (np.zeros((4, 3, 3, 2)), AWRTRD(sweeps=10, tol=0)),
+    "AWRTRD that stalls": (np.zeros((5, 4, 3, 2), np.uint8), AWRTRD(sweeps=50, tol=0)),
     "SAWRTRD": (HOLED, SAWRTRD(samples=60, sweeps=6, tol=0)),
     "SAWRTRD by rows": (HOLED.astype("f4"), SAWRTRD(samples=60, sweeps=6, tol=0, sampling="leverage-rows")),
     "TRALS": (WHOLE, TRALS(sweeps=6, tol=0)),
     "SampledTRALS": (WHOLE, SampledTRALS(sweeps=6)),
+    "SampledTRALS that converges": (WHOLE, SampledTRALS(sweeps=24, tol=0.015)),
     "SampledTRALS, exact": (WHOLE, SampledTRALS(sweeps=6, tol=0, sampling="exact-leverage")),
     "RandomizedTRALS": (WHOLE, RandomizedTRALS(sweeps=6, tol=0, sketch=5)),
     "LpTRC": (HOLED, LpTRC(sweeps=4, tol=0)),
@@ -57,6 +59,26 @@ def test_set_aside_after_any_sweep_a_fit_ends_in_the_same_bits(quick_path, data,
         )
         assert stopped.status is Status.STOPPED
         assert bits(decompose(data, RANK, solver=solver, checkpoint=folder)) == bits(whole)
+        assert bits(decompose(data, RANK, solver=solver, checkpoint=folder)) == bits(whole)  # and stays so
+
+
+def test_the_fits_above_end_in_all_ways():
+    ends = {decompose(data, RANK, solver=solver).status for data, solver in FITS.values()}
+    assert ends == {Status.SWEEPS_USED, Status.CONVERGED, Status.STALLED}
+
+
+def test_a_fit_of_a_chunked_store_is_resumed_and_told_from_one_of_an_array(quick_path):
+    """Where chunks decide what is drawn, the same entries in an array make another fit."""
+    store = zarr.create_array(quick_path / "x.zarr", shape=HOLED.shape, chunks=(4, 4, 3, 2), dtype="f8")
+    store[...] = HOLED
+    solver = SAWRTRD(samples=60, sweeps=6, tol=0)
+    whole = decompose(store, RANK, solver=solver)
+    for last in range(1, 6):
+        folder = quick_path / f"{last}.ckpt"
+        decompose(store, RANK, solver=solver, checkpoint=folder, callback=lambda state, last=last: state.sweep == last)
+        assert bits(decompose(quick_path / "x.zarr", RANK, solver=solver, checkpoint=folder)) == bits(whole)
+    with pytest.raises(ArgumentError, match=r"chunk is \[4, 4, 3, 2\] there and None here"):
+        decompose(HOLED, RANK, solver=solver, checkpoint=folder)
 
 
 def test_saving_changes_nothing(quick_path):

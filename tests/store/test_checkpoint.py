@@ -68,7 +68,7 @@ def test_two_slots_hold_the_last_two_sweeps_in_plain_safetensors(quick_path):
 
 
 def test_arrays_come_back_with_their_layout(quick_path):
-    """The cores of a run lie slice by slice; products of them in another layout may be rounded otherwise."""
+    """The cores of a run lie slice by slice; sums over them in another layout would be rounded otherwise."""
     slot = read_slot(begun(quick_path / "x") / SLOTS[0])
     core = slot.saved.state["core.1"]
     assert core.shape == (2, 7, 2)

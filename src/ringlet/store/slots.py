@@ -41,7 +41,7 @@ def slot_content(slot: Slot) -> bytes:
     """The bytes of a slot's file.
 
     Numbers and the history are stored as arrays, too, for JSON has no infinity. The memory layout of arrays is stored,
-    for products of the same numbers in another layout may be rounded otherwise.
+    for sums over the same numbers in another layout are rounded otherwise.
     """
     saved = slot.saved
     arrays = {f"state.{name}": np.asarray(value) for name, value in saved.state.items()}
