@@ -21,6 +21,7 @@ from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
 from ringlet.solvers.solver import Plan, Solver
 from ringlet.solvers.status import Status
 from ringlet.sources import Source, as_source, survey
+from ringlet.sources.given import check_dtype
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
 __all__ = ["complete", "decompose", "default_solver", "plan"]
@@ -132,13 +133,21 @@ def plan(
     >>> print(cost.notes[0])
     The bond before mode 3 has rank 20 but its neighbours can carry only 9: the rest adds size, not accuracy.
     """
-    sizes = tuple(shape)
+    try:
+        sizes = tuple(shape)
+    except TypeError:
+        raise ArgumentTypeError(f"shape={shape!r} is not a shape; give one size a mode, as (300, 451, 3)") from None
     if len(sizes) < 2:
         raise ArgumentError(f"shape={sizes} has {len(sizes)} mode(s); a tensor ring needs at least 2")
     for length in sizes:
         check_number("shape", length, at_least=1, whole=True)
+    try:
+        kind: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        raise ArgumentTypeError(f"dtype={dtype!r} is not a dtype; give that of the data, as 'float32'") from None
+    check_dtype(kind)
     chosen = _checked_solver(solver) or default_solver(sizes)
-    return chosen.plan(sizes, chosen.bonds(rank, len(sizes)), np.dtype(dtype))
+    return chosen.plan(sizes, chosen.bonds(rank, len(sizes)), kind)
 
 
 def complete(

@@ -370,6 +370,28 @@ class TestPlan:
         said = ringlet.plan(SHAPE, 2 if solver.fits_ring else None, solver=solver, dtype=np.float64).memory
         run(data, replace(solver, memory=said), mask=mask)
 
+    def test_plans_of_tiny_data_stay_small(self, solver):
+        assert ringlet.plan((6, 5, 4), 2 if solver.fits_ring else None, solver=solver, dtype="f4").memory < 64_000
+
     def test_plans_print(self, solver):
         text = str(ringlet.plan(SHAPE, 2 if solver.fits_ring else None, solver=solver))
         assert text.startswith(f"{name(solver)} on shape (14, 12, 9):")
+
+
+def test_l1trnn_settles_on_clean_data_without_any_outlier():
+    x = np.add.outer(np.add.outer(np.arange(12.0), np.arange(10.0)), np.arange(8.0))
+    fit = complete(x, solver=L1TRNN(tol=1e-4))
+    assert fit.status is Status.CONVERGED
+    assert np.linalg.norm(fit.tensor - x) < 1e-4 * np.linalg.norm(x)
+
+
+def test_a_penalty_is_for_admm():
+    with pytest.raises(ArgumentError, match=r"penalty=5\.0 is not allowed with method='irls'"):
+        LpTRC(penalty=5.0)
+    assert LpTRC(penalty=5.0, method="admm").penalty == 5.0
+
+
+@pytest.mark.parametrize("field", ["penalty", "growth"])
+def test_infinite_parameters_are_refused(field):
+    with pytest.raises(ArgumentError, match=f"{field}=inf"):
+        L1TRNN(**{field: float("inf")})

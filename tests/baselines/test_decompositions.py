@@ -10,7 +10,7 @@ import ringlet
 from oracles import fast_dense, random_cores
 from ringlet import Status, TensorRing, complete, decompose
 from ringlet.baselines import TRALS, TRSVD, RandomizedTRALS, RandomizedTRSVD, SampledTRALS
-from ringlet.errors import ArgumentError, BudgetError
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning
 
 SHAPE, RANK = (24, 20, 16), (3, 3, 3)
 X = fast_dense(random_cores(SHAPE, RANK)) + 5.0
@@ -213,3 +213,35 @@ def test_sampled_trals_does_not_stop_by_chance_before_it_has_averaged():
 
     best = error(TRALS(), 0)
     assert max(error(SampledTRALS(), seed) for seed in range(6)) < 1.05 * best
+
+
+@pytest.mark.parametrize("solver", ALL, ids=lambda solver: type(solver).__name__)
+def test_plans_of_tiny_data_stay_small(solver):
+    assert ringlet.plan((6, 5, 4), 2, solver=solver, dtype="f4").memory < 64_000
+
+
+@pytest.mark.parametrize("sketch", [2, (9, 2, 9)])
+def test_a_sketch_must_leave_as_many_slices_as_the_ranks_beside_it(sketch):
+    with pytest.raises(ArgumentError, match=r"sketch=.* leaves 2 slices of mode [01].*at least 3"):
+        ringlet.plan(SHAPE, RANK, solver=RandomizedTRALS(sketch=sketch))
+    shorter = RandomizedTRALS(sketch=3)  # the last mode has only two slices, and is left whole
+    assert shorter.sketch_sizes((24, 20, 2), RANK) == (3, 3, 2)
+
+
+def test_sketches_may_be_arrays():
+    assert RandomizedTRALS(sketch=np.array(3)) == RandomizedTRALS(sketch=3)
+    assert RandomizedTRALS(sketch=np.array([4, 5, 6])) == RandomizedTRALS(sketch=(4, 5, 6))
+    for wrong in (np.array(2.5), np.array([[4, 5, 6]]), "abc"):
+        with pytest.raises(ArgumentTypeError, match="sketch"):
+            RandomizedTRALS(sketch=wrong)
+
+
+def test_few_samples_for_many_unknowns_are_warned_of():
+    with pytest.warns(DataWarning, match=r"samples=10 .*9 unknowns.*samples=45"):
+        decompose(X, RANK, solver=SampledTRALS(samples=10, sweeps=1))
+    decompose(X, RANK, solver=SampledTRALS(samples=18, sweeps=1))  # a warning would be an error here
+
+
+def test_a_sampling_method_is_not_told_to_sample():
+    with pytest.raises(BudgetError, match="smaller rank or fewer samples"):
+        ringlet.plan(SHAPE, RANK, solver=SampledTRALS(memory="1kB"))

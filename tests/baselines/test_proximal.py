@@ -6,7 +6,7 @@ import pytest
 from reference_completion import prox_tnn, prox_transformed, soft, svt, tnn, unfold
 from ringlet.baselines import proximal
 from ringlet.baselines.lptrc import lp_prox
-from ringlet.baselines.proximal import FourierSlices, OrthogonalSlices, Unfolding, shrink, spectral_norm
+from ringlet.baselines.proximal import FourierSlices, ModeSplit, OrthogonalSlices, shrink, spectral_norm
 from ringlet.execution import Threads
 
 
@@ -30,7 +30,7 @@ def test_shrunk_unfolding_is_that_of_a_full_svd(first, count, block, monkeypatch
     monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", block)
     tensor = np.random.default_rng(1).standard_normal((5, 4, 3, 6))
     matrix, fold = unfold(tensor, [(first + j) % 4 for j in range(count)])
-    unfolding = Unfolding.of(tensor.shape, first, count)
+    unfolding = ModeSplit.of(tensor.shape, first, count)
     assert (unfolding.rows, unfolding.columns) == (min(matrix.shape), max(matrix.shape))
     singular = np.linalg.svd(matrix, compute_uv=False)
     assert spectral_norm(tensor, unfolding, map) == pytest.approx(singular[0])
@@ -43,7 +43,7 @@ def test_shrunk_unfolding_is_that_of_a_full_svd(first, count, block, monkeypatch
 
 def test_nothing_is_left_below_the_threshold():
     tensor = np.ones((4, 5))
-    assert shrink(tensor, Unfolding.of((4, 5), 0, 1), 100.0, map) == 0
+    assert shrink(tensor, ModeSplit.of((4, 5), 0, 1), 100.0, map) == 0
     assert not tensor.any()
 
 
@@ -84,7 +84,7 @@ def test_single_precision_loses_nothing_by_squaring():
     left, right = (np.linalg.qr(rng.standard_normal((40, 20)))[0] for _ in range(2))
     matrix = (left * np.geomspace(1.0, 1e-5, 20)) @ right.T
     single = matrix.astype(np.float32)
-    shrink(single, Unfolding.of(matrix.shape, 0, 1), 3e-6, map)
+    shrink(single, ModeSplit.of(matrix.shape, 0, 1), 3e-6, map)
     assert np.linalg.norm(single - svt(matrix, 3e-6), 2) < 1e-6
 
 
@@ -95,7 +95,7 @@ def test_slices_have_the_same_bits_on_any_number_of_threads(monkeypatch):
     for count in (1, 2, 3):
         with Threads(count) as threads:
             copy = tensor.copy()
-            shrink(copy, Unfolding.of(copy.shape, 1, 1), 2.0, threads.run)
+            shrink(copy, ModeSplit.of(copy.shape, 1, 1), 2.0, threads.run)
             slices = FourierSlices(tensor.shape, tensor.dtype)
             slices.write(slice(0, 16), tensor)
             slices.shrink(5.0, threads.run)

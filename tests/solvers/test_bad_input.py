@@ -104,6 +104,10 @@ def test_infinite_entries_are_named_with_their_position(value):
         ("sweeps", True, ArgumentTypeError),
         ("tol", -1e-3, ArgumentError),
         ("tol", math.nan, ArgumentError),
+        ("tol", math.inf, ArgumentError),
+        ("tol", np.float32("nan"), ArgumentError),
+        ("sigma_factor", math.inf, ArgumentError),
+        ("ridge", math.inf, ArgumentError),
         ("loss", "l1", ArgumentError),
         ("sigma", 0, ArgumentError),
         ("sigma", -1.0, ArgumentError),
@@ -145,6 +149,7 @@ def test_numbers_of_any_size_are_understood():
     with pytest.raises(ArgumentTypeError, match="dtype='foo'"):
         AWRTRD(dtype="foo")
     assert AWRTRD(dtype=np.float32) == AWRTRD(dtype="float32")
+    assert AWRTRD(sigma=math.inf).sigma == math.inf  # least squares
 
 
 @pytest.mark.parametrize("argument", ["data", "mask"])
@@ -160,11 +165,20 @@ def test_what_cannot_be_called_is_no_callback():
 
 
 @pytest.mark.parametrize(
-    ("shape", "words"), [((0, 3), "shape=0"), ((-3, 4), "shape=-3"), ((3,), "1 mode"), ((3.5, 3), "shape=3.5")]
+    ("shape", "words"),
+    [((0, 3), "shape=0"), ((-3, 4), "shape=-3"), ((3,), "1 mode"), ((3.5, 3), "shape=3.5"), (5, "shape=5")],
 )
 def test_plans_of_impossible_shapes_are_refused(shape, words):
     with pytest.raises(RingletError, match=words):
         ringlet.plan(shape, 2)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"), [("foo", "dtype='foo'"), (complex, "complex128"), ("datetime64[s]", "allowed")]
+)
+def test_plans_for_data_that_cannot_be_fitted_are_refused(dtype, words):
+    with pytest.raises(ArgumentTypeError, match=words):
+        ringlet.plan((5, 4, 3), 2, dtype=dtype)
 
 
 def test_more_memory_than_the_machine_has_is_refused_before_it_is_taken():

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows, RowBlock, ordinary_range
-from ringlet.baselines.proximal import TubalSlices
+from ringlet.baselines.proximal import ModeSplit, TubalSlices, shrink_cost, shrink_room
 from ringlet.execution import Threads
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
@@ -43,9 +44,18 @@ class DenseCompletion(IterativeSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.outlier_weight is not None:
-            check_number("outlier_weight", self.outlier_weight, above=0)
+            check_number("outlier_weight", self.outlier_weight, above=0, infinite=True)  # no outliers
         if self.penalty is not None:
             check_number("penalty", self.penalty, above=0)
+
+    def shrinking_plan(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], matrices: Sequence[ModeSplit], tensors: int
+    ) -> DensePlan:
+        """Operations and memory of a sweep that shrinks these unfoldings and holds so many tensors beside the data."""
+        itemsize, threads = working_dtype(dtype, self.dtype).itemsize, Threads(self.threads).count
+        memory = itemsize * tensors * prod(shape)
+        memory += max(shrink_room(matrix, threads) for matrix in matrices) + row_room(shape, itemsize, threads)
+        return checked(DensePlan(type(self).__name__, shape, sum(map(shrink_cost, matrices)), memory), self.budget)
 
     @contextmanager
     def start(self, problem: Problem) -> Iterator["DenseRun"]:
@@ -164,4 +174,4 @@ def third_order(shape: Sequence[int]) -> tuple[int, int, int]:
 
 def row_room(shape: Sequence[int], itemsize: int, threads: int) -> int:
     """Bytes that the passes over blocks of rows work in."""
-    return threads * _BLOCK_ARRAYS * max(BLOCK_ENTRIES, prod(shape[1:])) * itemsize
+    return threads * _BLOCK_ARRAYS * min(max(BLOCK_ENTRIES, prod(shape[1:])), prod(shape)) * itemsize

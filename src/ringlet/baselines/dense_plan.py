@@ -7,6 +7,8 @@ from ringlet.errors import BudgetError
 
 __all__ = ["DensePlan", "checked"]
 
+_ADVICE = "or take a method that samples, such as ringlet.SAWRTRD()"
+
 
 @dataclass(frozen=True)
 class DensePlan:
@@ -42,8 +44,8 @@ class DensePlan:
         return "\n".join([f"{self.method} on shape {self.shape}: {cost}", *self.notes])
 
 
-def checked(plan: DensePlan, budget: int | None) -> DensePlan:
-    """The plan itself if it fits the budget in bytes (None: anything does).
+def checked(plan: DensePlan, budget: int | None, advice: str = _ADVICE) -> DensePlan:
+    """The plan itself if it fits the budget in bytes (None: anything does); the advice follows "give it more, ".
 
     Raises
     ------
@@ -53,6 +55,6 @@ def checked(plan: DensePlan, budget: int | None) -> DensePlan:
     if budget is not None and plan.memory > budget:
         raise BudgetError(
             f"{plan.method} on shape {plan.shape} needs {format_bytes(plan.memory)} of memory, more than "
-            f"memory={format_bytes(budget)}; give it more, or take a method that samples, such as ringlet.SAWRTRD()"
+            f"memory={format_bytes(budget)}; give it more, {advice}"
         )
     return plan

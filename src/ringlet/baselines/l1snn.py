@@ -1,19 +1,18 @@
 """l1-SNN: the sum of the nuclear norms of all unfoldings plus l1, by ADAL (HoRPCA-S with missing entries)."""
 
 from dataclasses import dataclass
-from math import prod, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats, row_room
-from ringlet.baselines.dense_plan import DensePlan, checked
+from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats
+from ringlet.baselines.dense_plan import DensePlan
 from ringlet.baselines.observed import RowBlock
-from ringlet.baselines.proximal import Unfolding, shrink, shrink_cost, shrink_room, soft, spectral_norm
+from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
 from ringlet.execution import Threads
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.solver import working_dtype
 
 __all__ = ["L1SNN"]
 
@@ -64,13 +63,8 @@ class L1SNN(DenseCompletion):
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:  # noqa: ARG002
         """Operations and memory of a sweep."""
-        itemsize = working_dtype(dtype, self.dtype).itemsize
-        threads = Threads(self.threads).count
-        matrices = unfoldings(shape)
-        # D_n of all modes, Y, what is shrunk or the new Y, and v
-        memory = itemsize * (len(shape) + 3) * prod(shape)
-        memory += max(shrink_room(matrix, threads) for matrix in matrices) + row_room(shape, itemsize, threads)
-        return checked(DensePlan("L1SNN", shape, sum(map(shrink_cost, matrices)), memory), self.budget)
+        tensors = len(shape) + 3  # D_n of all modes, Y, what is shrunk or the new Y, and v
+        return self.shrinking_plan(shape, dtype, unfoldings(shape), tensors)
 
     def run(self, problem: Problem, threads: Threads) -> "L1SNNRun":
         """The fit, before its first sweep."""
@@ -138,7 +132,7 @@ class L1SNNRun(DenseRun):
             settling=size == 0.0 and self._data_norm > 0.0,
         )
 
-    def _step(self, unfolding: Unfolding, shifted: Floats) -> float:
+    def _step(self, unfolding: ModeSplit, shifted: Floats) -> float:
         """``X_n = SVT(Y + mu V_n, mu)`` for one mode; returns ``||X_n - Y||^2``."""
         part = np.empty_like(shifted)
         blocks = [block.rows for block in self.observed.blocks]
@@ -157,6 +151,6 @@ class L1SNNRun(DenseRun):
         return float(sum(self.run(leave, blocks)))
 
 
-def unfoldings(shape: tuple[int, ...]) -> list[Unfolding]:
+def unfoldings(shape: tuple[int, ...]) -> list[ModeSplit]:
     """One mode against all others, for every mode."""
-    return [Unfolding.of(shape, mode, 1) for mode in range(len(shape))]
+    return [ModeSplit.of(shape, mode, 1) for mode in range(len(shape))]

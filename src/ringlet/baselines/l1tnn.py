@@ -9,7 +9,7 @@ import numpy as np
 from ringlet.baselines.dense_completion import DenseCompletion, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock
-from ringlet.baselines.proximal import FourierSlices, Unfolding, shrink_cost, shrink_room, soft
+from ringlet.baselines.proximal import FourierSlices, ModeSplit, shrink_cost, shrink_room, soft
 from ringlet.execution import Threads
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
@@ -68,7 +68,7 @@ class L1TNN(DenseCompletion):
         itemsize = working_dtype(dtype, self.dtype).itemsize
         threads = Threads(self.threads).count
         slices = n3 // 2 + 1
-        matrix = Unfolding.of((n1, n2), 0, 1)
+        matrix = ModeSplit.of((n1, n2), 0, 1)
         # L before and after, E, Z, and the Fourier slices
         memory = itemsize * (4 * prod(shape) + 2 * slices * n1 * n2)
         memory += min(threads, slices) * shrink_room(matrix, 1, itemsize=16) + row_room(shape, itemsize, threads)

@@ -1,21 +1,20 @@
 """l1-TRNN: nuclear norms of circular unfoldings plus l1, by ADMM with a growing penalty (RTRC)."""
 
 from dataclasses import dataclass
-from math import ceil, log, prod, sqrt
+from math import ceil, log, sqrt
 from typing import Any
 
 import numpy as np
 
-from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats, row_room
-from ringlet.baselines.dense_plan import DensePlan, checked
+from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats
+from ringlet.baselines.dense_plan import DensePlan
 from ringlet.baselines.observed import RowBlock
-from ringlet.baselines.proximal import Unfolding, shrink, shrink_cost, shrink_room, soft, spectral_norm
+from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.solver import working_dtype
 
 __all__ = ["L1TRNN"]
 
@@ -47,7 +46,8 @@ class L1TRNN(DenseCompletion):
     sweeps : int
         At most so many iterations.
     tol : float
-        Stop when the relative changes of both X and S are below it; 0 runs all sweeps.
+        Stop when the relative changes of both X and S (while S is zero, the relative distance of X from the data) are
+        below it; 0 runs all sweeps.
     dtype, memory, threads
         As in `ringlet.AWRTRD`.
 
@@ -77,7 +77,7 @@ class L1TRNN(DenseCompletion):
         if self.unfoldings is not None:
             check_number("unfoldings", self.unfoldings, at_least=1, whole=True)
 
-    def matrices(self, shape: tuple[int, ...]) -> list[Unfolding]:
+    def matrices(self, shape: tuple[int, ...]) -> list[ModeSplit]:
         """The circular unfoldings that the method uses on a tensor of this shape."""
         order = len(shape)
         different = order if order % 2 else order // 2
@@ -85,17 +85,13 @@ class L1TRNN(DenseCompletion):
             raise ArgumentError(
                 f"unfoldings={self.unfoldings} is not allowed: of a tensor of order {order} only {different} differ"
             )
-        return [Unfolding.of(shape, mode, ceil(order / 2)) for mode in range(self.unfoldings or different)]
+        return [ModeSplit.of(shape, mode, ceil(order / 2)) for mode in range(self.unfoldings or different)]
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:  # noqa: ARG002
         """Operations and memory of a sweep."""
-        itemsize = working_dtype(dtype, self.dtype).itemsize
-        threads = Threads(self.threads).count
         matrices = self.matrices(shape)
-        # A_n of all unfoldings, X, what is shrunk or the new X, S and W
-        memory = itemsize * (len(matrices) + 4) * prod(shape)
-        memory += max(shrink_room(matrix, threads) for matrix in matrices) + row_room(shape, itemsize, threads)
-        return checked(DensePlan("L1TRNN", shape, sum(map(shrink_cost, matrices)), memory), self.budget)
+        tensors = len(matrices) + 4  # A_n of all unfoldings, X, what is shrunk or the new X, S and W
+        return self.shrinking_plan(shape, dtype, matrices, tensors)
 
     def run(self, problem: Problem, threads: Threads) -> "L1TRNNRun":
         """The fit, before its first sweep."""
@@ -164,13 +160,15 @@ class L1TRNNRun(DenseRun):
         self.model = model
         penalty = min(self._growth * self._penalty, max(_LARGEST_PENALTY, self._penalty))
         self._ratio, self._penalty = self._penalty / penalty, penalty
+        # While S is zero, X has settled only where it also meets the data.
+        found = _relative(jumped, sparse) if jumped or sparse else _relative(squares, self._data_norm**2)
         return SweepReport(
-            change=max(_relative(moved, size), _relative(jumped, sparse)) if self._data_norm else 0.0,
+            change=max(_relative(moved, size), found) if self._data_norm else 0.0,
             loss=self.mean_loss(squares),
             settling=rank == 0 and self._data_norm > 0.0,  # nothing moves until mu has grown enough
         )
 
-    def _step(self, unfolding: Unfolding, weight: float, lifted: Floats) -> int:
+    def _step(self, unfolding: ModeSplit, weight: float, lifted: Floats) -> int:
         """``L_n = SVT(X - Z_n/mu, w_n/mu)`` for one unfolding; returns its rank."""
         part = np.empty_like(lifted)
         blocks = [block.rows for block in self.observed.blocks]

@@ -64,7 +64,7 @@ class LpTRC(IterativeSolver):
     steps : int, optional
         Iterations of a regression in a sweep; by default 2 of "irls" and 40 of "admm".
     penalty : float, optional
-        mu of "admm", in the data's units to the power p - 2; by default 20 for data of size 1.
+        mu of "admm", and only of it, in the data's units to the power p - 2; by default 20 for data of size 1.
     sweeps : int
         At most so many rounds over all cores.
     tol : float
@@ -114,6 +114,11 @@ class LpTRC(IterativeSolver):
         for name in ("epsilon", "penalty"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), above=0)
+        if self.penalty is not None and self.method != "admm":
+            raise ArgumentError(
+                f"penalty={self.penalty!r} is not allowed with method={self.method!r}, which has none; "
+                "leave it out, or give method='admm'"
+            )
         if self.steps is not None:
             check_number("steps", self.steps, at_least=1, whole=True)
 
@@ -132,9 +137,9 @@ class LpTRC(IterativeSolver):
             piece = columns if held else min(columns, max(1, _PIECE_NUMBERS // unknowns))
             formed = 2 * piece * unknowns * itemsize  # of S_k, and the cores merged for it
             at_once = piece if self.method == "irls" else columns
-            entries = max(_SLICE_ENTRIES, at_once)
+            entries = min(max(_SLICE_ENTRIES, at_once), prod(shape))
             scratch = _ENTRY_ARRAYS * entries * itemsize + piece * unknowns * itemsize
-            normal = 8 * max(1, _SLICE_ENTRIES // at_once) * unknowns**2
+            normal = 8 * min(length, max(1, _SLICE_ENTRIES // at_once)) * unknowns**2
             room = max(room, (1 if held else threads) * formed + threads * scratch + (3 * threads + 3) * normal)
             ring += length * unknowns
         return checked(DensePlan("LpTRC", shape, operations, room + 4 * ring * itemsize), self.budget)

@@ -18,9 +18,9 @@ from ringlet.ring.arrays import Run
 
 __all__ = [
     "FourierSlices",
+    "ModeSplit",
     "OrthogonalSlices",
     "TubalSlices",
-    "Unfolding",
     "shrink",
     "shrink_cost",
     "shrink_room",
@@ -49,7 +49,7 @@ def soft(values: Floats, threshold: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Unfolding:
+class ModeSplit:
     """A tensor as a matrix: a run of neighbouring modes (cyclic) on one side, all others on the other.
 
     Attributes
@@ -60,10 +60,10 @@ class Unfolding:
 
     Examples
     --------
-    >>> Unfolding.of((4, 5, 6), first=1, count=1)
-    Unfolding(before=4, middle=5, after=6)
-    >>> Unfolding.of((4, 5, 6), first=2, count=2)
-    Unfolding(before=4, middle=5, after=6)
+    >>> ModeSplit.of((4, 5, 6), first=1, count=1)
+    ModeSplit(before=4, middle=5, after=6)
+    >>> ModeSplit.of((4, 5, 6), first=2, count=2)
+    ModeSplit(before=4, middle=5, after=6)
     """
 
     before: int
@@ -71,7 +71,7 @@ class Unfolding:
     after: int
 
     @classmethod
-    def of(cls, shape: Sequence[int], first: int, count: int) -> "Unfolding":
+    def of(cls, shape: Sequence[int], first: int, count: int) -> "ModeSplit":
         """Modes ``first .. first + count - 1`` against all others."""
         last = first + count
         if last > len(shape):
@@ -113,13 +113,13 @@ class Unfolding:
             part[...] = matrix.reshape(before, after, middle).transpose(0, 2, 1)
 
 
-def shrink(tensor: Numbers, unfolding: Unfolding, threshold: float, run: Run) -> int:
+def shrink(tensor: Numbers, unfolding: ModeSplit, threshold: float, run: Run) -> int:
     """Soft threshold of the singular values of an unfolding, in place; the prox of ``t ||X||_*``.
 
     Parameters
     ----------
     tensor : array, contiguous, real or complex
-    unfolding : Unfolding
+    unfolding : ModeSplit
     threshold : float
     run : callable
         Used like `map` for independent pieces.
@@ -132,7 +132,7 @@ def shrink(tensor: Numbers, unfolding: Unfolding, threshold: float, run: Run) ->
     Examples
     --------
     >>> matrix = np.diag([3.0, 1.0])
-    >>> shrink(matrix, Unfolding.of((2, 2), 0, 1), 1.5, map)
+    >>> shrink(matrix, ModeSplit.of((2, 2), 0, 1), 1.5, map)
     1
     >>> matrix.round(12)
     array([[1.5, 0. ],
@@ -155,19 +155,19 @@ def shrink(tensor: Numbers, unfolding: Unfolding, threshold: float, run: Run) ->
     return int(np.count_nonzero(kept))
 
 
-def spectral_norm(tensor: Numbers, unfolding: Unfolding, run: Run) -> float:
+def spectral_norm(tensor: Numbers, unfolding: ModeSplit, run: Run) -> float:
     """The largest singular value of an unfolding."""
     view = tensor.reshape(unfolding.before, unfolding.middle, unfolding.after)
     return float(np.sqrt(max(np.linalg.eigvalsh(_gram(view, unfolding, run))[-1], 0.0)))
 
 
-def shrink_cost(unfolding: Unfolding) -> int:
+def shrink_cost(unfolding: ModeSplit) -> int:
     """Floating-point operations of `shrink` on real numbers, at most; four times as many on complex ones."""
     rows, columns = unfolding.rows, unfolding.columns
     return 6 * rows * rows * columns + _EIGEN_COST * rows**3
 
 
-def shrink_room(unfolding: Unfolding, threads: int, *, itemsize: int = 8) -> int:
+def shrink_room(unfolding: ModeSplit, threads: int, *, itemsize: int = 8) -> int:
     """Bytes that `shrink` works in beside the tensor; `itemsize` is 8 for real numbers and 16 for complex ones."""
     blocks = unfolding.blocks()
     entries: int = prod(span.stop - span.start for span in blocks[0])
@@ -175,7 +175,7 @@ def shrink_room(unfolding: Unfolding, threads: int, *, itemsize: int = 8) -> int
     return itemsize * (grams * unfolding.rows * unfolding.rows + 2 * min(threads, len(blocks)) * entries)
 
 
-def _gram(view: Numbers, unfolding: Unfolding, run: Run) -> Numbers:
+def _gram(view: Numbers, unfolding: ModeSplit, run: Run) -> Numbers:
     """``M M^H`` of the smaller side, in double precision."""
     double = np.complex128 if view.dtype.kind == "c" else np.float64
 
@@ -238,8 +238,8 @@ class TubalSlices(ABC):
         return max(norms)
 
     @property
-    def _unfolding(self) -> Unfolding:
-        return Unfolding.of(self.slices.shape[1:], 0, 1)
+    def _unfolding(self) -> ModeSplit:
+        return ModeSplit.of(self.slices.shape[1:], 0, 1)
 
     def _dearest_first(self) -> list[int]:
         """Indices of all slices, real ones last, so that no thread waits long for another at the end."""

@@ -45,7 +45,8 @@ class RandomizedTRALS(IterativeSolver):
     ----------
     sketch : int or sequence of int, optional
         K_n, the slices that are left of mode n; an int means the same everywhere. By default the larger of
-        ``2 r_n r_{n+1}`` and a tenth of the mode. Modes that are no longer than K_n are left as they are.
+        ``2 r_n r_{n+1}`` and a tenth of the mode. Modes that are no longer than K_n are left as they are; of others,
+        K_n is at least the larger of the ranks r_n and r_{n+1}.
     sweeps, tol, dtype, memory, threads
         As in `TRALS`.
 
@@ -71,12 +72,14 @@ class RandomizedTRALS(IterativeSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.sketch is not None and not isinstance(self.sketch, Sequence | np.ndarray):
-            check_number("sketch", self.sketch, at_least=1, whole=True)
-        elif self.sketch is not None:
+        if isinstance(self.sketch, np.ndarray):
+            object.__setattr__(self, "sketch", self.sketch.tolist())  # of no mode: a number
+        if isinstance(self.sketch, Sequence):
             for width in self.sketch:
                 check_number("sketch", width, at_least=1, whole=True)
             object.__setattr__(self, "sketch", tuple(int(width) for width in self.sketch))
+        elif self.sketch is not None:
+            check_number("sketch", self.sketch, at_least=1, whole=True)
 
     def sketch_sizes(self, shape: Sequence[int], rank: Sequence[int]) -> tuple[int, ...]:
         """K_n for every mode, never more than the mode has."""
@@ -92,6 +95,13 @@ class RandomizedTRALS(IterativeSolver):
             widths = list(self.sketch)
         else:
             widths = [self.sketch] * len(shape)
+        for mode, (width, length) in enumerate(zip(widths, shape, strict=True)):
+            least = min(length, max(rank[mode], rank[(mode + 1) % len(rank)]))
+            if width < least:
+                raise ArgumentError(
+                    f"sketch={self.sketch} leaves {width} slices of mode {mode}, too few for rank={tuple(rank)}; "
+                    f"give at least {least} there"
+                )
         return tuple(map(min, widths, shape))
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:

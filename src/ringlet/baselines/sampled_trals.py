@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite, prod
 from typing import Any, ClassVar, Literal
+from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.baselines.alternating import AlternatingRun, data_size, relative_error, start_cores
 from ringlet.baselines.dense_plan import DensePlan, checked
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Run
@@ -36,6 +37,7 @@ from ringlet.sources import ArraySource
 __all__ = ["SampledTRALS"]
 
 _DEFAULT_SAMPLES = 10  # times the unknowns of a slice
+_ENOUGH_SAMPLES = 2  # times the unknowns of a slice; fewer give a warning
 _BLOCK_ENTRIES = 1 << 18  # sampled entries that are gathered at once
 _BLOCK_ROWS = 1024  # sampled rows in a piece of the Gram matrix
 _FEW_TWICE = 0.1  # where each row meets so many like it, merging them costs more than it saves
@@ -56,7 +58,8 @@ class SampledTRALS(IterativeSolver):
     Parameters
     ----------
     samples : int, optional
-        Rows drawn for every update (the paper's J); by default ten times the largest ``r_k r_{k+1}``.
+        Rows drawn for every update (the paper's J); by default ten times the largest ``r_k r_{k+1}``. Fewer than the
+        unknowns of a slice are an error, fewer than twice as many give a `DataWarning`.
     sampling : {"product-leverage", "exact-leverage", "uniform"}
         "product-leverage" is the published method: each index is drawn by the leverage scores of its own core.
         "exact-leverage" draws rows by their scores in the whole subchain, which takes fewer rows where there are more
@@ -122,6 +125,17 @@ class SampledTRALS(IterativeSolver):
             )
         return self.samples
 
+    def _warn_of_few_samples(self, shape: Sequence[int], rank: Sequence[int]) -> None:
+        """So few rows fit noise with their unknowns, and the error on all others may exceed that of zeros."""
+        unknowns = max(_columns(bond_limits(shape, rank)))
+        if self.samples is not None and self.samples < _ENOUGH_SAMPLES * unknowns:
+            warn(
+                f"samples={self.samples} is little for rank={tuple(rank)}: a slice has {unknowns} unknowns, and the "
+                f"fit may be worse than none; samples={5 * unknowns} is a good start",
+                DataWarning,
+                stacklevel=2,
+            )
+
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:
         """Operations of a sweep and memory."""
         rows, threads = self.rows(shape, rank), Threads(self.threads).count
@@ -135,12 +149,14 @@ class SampledTRALS(IterativeSolver):
             elif self.sampling == "exact-leverage":  # all but the first mode are scored for every sample
                 operations += 20 * columns**3 + 2 * rows * max(shape) * (len(shape) - 2) * max(wide) ** 2
             design = rows * columns * 3 * itemsize + columns**2 * (2 * itemsize + 24) + 5 * length * columns * 8
-            memory = max(memory, design + threads * 2 * (_BLOCK_ENTRIES + rows) * itemsize)
+            block = min(_BLOCK_ENTRIES + rows, rows * length)
+            memory = max(memory, design + threads * 2 * block * itemsize)
         if self.sampling == "exact-leverage":
             piece = max(PIECE_ENTRIES, max(shape) * max(wide))
             memory += 8 * (3 * threads * min(piece, rows * max(shape) * max(wide)) + 3 * rows * max(shape))
         ring = itemsize * sum(length * columns for length, columns in zip(shape, wide, strict=True))
-        return checked(DensePlan(type(self).__name__, shape, operations, memory + 2 * ring), self.budget)
+        plan = DensePlan(type(self).__name__, shape, operations, memory + 2 * ring)
+        return checked(plan, self.budget, advice="or a smaller rank or fewer samples")
 
     @contextmanager
     def start(self, problem: Problem) -> Iterator["SampledRun"]:
@@ -149,6 +165,7 @@ class SampledTRALS(IterativeSolver):
         if not isinstance(source, ArraySource):
             raise ArgumentError("SampledTRALS needs data in memory, for it reads single rows; use ringlet.SAWRTRD()")
         plan = self.plan(source.shape, rank, source.dtype)
+        self._warn_of_few_samples(source.shape, rank)
         check_fits_machine(plan, f"rank {rank} on shape {source.shape}", "give a smaller rank or fewer samples")
         with Threads(self.threads) as threads:
             yield SampledRun(self, problem, source, threads.run)

@@ -10,7 +10,7 @@ import scipy.fft
 from ringlet.baselines.dense_completion import DenseCompletion, Floats, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock, row_spans
-from ringlet.baselines.proximal import OrthogonalSlices, Unfolding, shrink_cost, shrink_room, soft
+from ringlet.baselines.proximal import ModeSplit, OrthogonalSlices, shrink_cost, shrink_room, soft
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring.arrays import Run
@@ -97,7 +97,7 @@ class TNTV(DenseCompletion):
         n1, n2, n3 = third_order(shape)
         itemsize = working_dtype(dtype, self.dtype).itemsize
         threads = Threads(self.threads).count
-        matrix = Unfolding.of((n1, n2), 0, 1)
+        matrix = ModeSplit.of((n1, n2), 0, 1)
         # L before and after, M, T3, three of F and of T2; the slices; S and T1; the half spectrum of M
         memory = itemsize * (13 * prod(shape) + 2 * n1 * n2 * (n3 // 2 + 1))
         memory += min(threads, n3) * shrink_room(matrix, 1) + row_room(shape, itemsize, threads)

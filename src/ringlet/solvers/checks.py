@@ -1,7 +1,7 @@
 """Checks of hyper-parameters: every message names the field, the value given and what is allowed."""
 
 from collections.abc import Iterable
-from math import isnan
+from math import inf
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,14 +17,17 @@ def check_number(
     at_least: float | None = None,
     above: float | None = None,
     whole: bool = False,
+    infinite: bool = False,
 ) -> None:
-    """Refuse what is not a number, not whole where it must be, or too small."""
+    """Refuse what is not a number, not whole where it must be, too small, or infinite unless it may be."""
     kind: type = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
     number: Any = value
-    if isinstance(number, float) and isnan(number):
+    if number != number:  # NaN, of whichever type
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be a number")
+    if not infinite and number in (inf, -inf):
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be finite")
     if at_least is not None and number < at_least:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be at least {at_least}")
     if above is not None and number <= above:

@@ -76,25 +76,23 @@ class FitPlan:
         """Peak working memory in bytes, cores included, beside the data."""
         return 2 * self.ring_bytes + max(core.memory for core in self.cores)
 
-    def __str__(self) -> str:
-        rows = [("mode", "indices used", "products", "Gflop", "read", "memory")]
+    def table(self) -> list[tuple[str, ...]]:
+        """Rows for people: a heading, one row a core, and the whole sweep."""
+        rows: list[tuple[str, ...]] = [("mode", "entries used", "products", "Gflop", "read", "memory")]
         for core in self.cores:
-            sizes = "x".join(map(str, core.plan.sizes))
-            rows.append(
-                (
-                    str(core.plan.mode),
-                    sizes,
-                    core.plan.split,
-                    f"{core.operations / 1e9:.3g}",
-                    format_bytes(core.bytes_read),
-                    format_bytes(core.memory),
-                )
-            )
-        totals = f"{self.operations / 1e9:.3g}"
-        rows.append(("sweep", "", "", totals, format_bytes(self.bytes_read), format_bytes(self.memory)))
+            sizes = " × ".join(map(str, core.plan.sizes))
+            rows.append((str(core.plan.mode), sizes, core.plan.split, *_amounts(core)))
+        return [*rows, ("sweep", "", "", *_amounts(self))]
+
+    def __str__(self) -> str:
+        rows = self.table()
         widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, *self.notes])
+
+
+def _amounts(cost: CoreCost | FitPlan) -> tuple[str, str, str]:
+    return f"{cost.operations / 1e9:.3g}", format_bytes(cost.bytes_read), format_bytes(cost.memory)
 
 
 def plan_fit(

@@ -45,7 +45,7 @@ class RobustRing(IterativeSolver):
         if isinstance(self.sigma, str):
             check_one_of("sigma", self.sigma, DEFAULT_FACTORS, " or a positive number in the data's units")
         else:
-            check_number("sigma", self.sigma, above=0)
+            check_number("sigma", self.sigma, above=0, infinite=True)
         if self.sigma_factor is not None:
             check_number("sigma_factor", self.sigma_factor, above=0)
         check_number("sigma_min", self.sigma_min, above=0)

@@ -15,7 +15,7 @@ from ringlet.sources.masks import load_mask
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.stores import store_source
 
-__all__ = ["as_source", "with_mask", "without_value"]
+__all__ = ["as_source", "check_dtype", "with_mask", "without_value"]
 
 
 def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
@@ -98,8 +98,8 @@ def _as_array(name: str, given: Any) -> NDArray[Any]:
         raise ArgumentError(f"{name} is not an array: {error}") from error
 
 
-def _check_tensor(source: Source) -> None:
-    dtype, shape = source.dtype, source.shape
+def check_dtype(dtype: np.dtype[Any]) -> None:
+    """Refuse data of a type that nothing here works with."""
     if dtype.kind == "c":
         raise ArgumentTypeError(
             f"data has complex dtype {dtype}, which is unsupported; decompose the real and imaginary parts"
@@ -108,6 +108,11 @@ def _check_tensor(source: Source) -> None:
         raise ArgumentTypeError(
             f"data has dtype {dtype}; allowed are integers (8 to 64 bit) and float16, float32, float64"
         )
+
+
+def _check_tensor(source: Source) -> None:
+    check_dtype(source.dtype)
+    shape = source.shape
     if len(shape) < 2:
         raise ArgumentError(f"data has {len(shape)} mode(s), shape {shape}; a tensor ring needs at least 2")
     if 0 in shape:

@@ -70,23 +70,8 @@ def _show(planned: FitPlan, solver: RobustRing, dtype: str) -> None:
             ("solver", f"{type(solver).__name__}{samples}, at most {solver.sweeps} sweeps"),
         ]
     )
-    rows = [
-        (
-            str(core.plan.mode),
-            times(core.plan.sizes),
-            core.plan.split,
-            f"{core.operations / 1e9:.3g}",
-            format_bytes(core.bytes_read),
-            format_bytes(core.memory),
-        )
-        for core in planned.cores
-    ]
-    total = f"{planned.operations / 1e9:.3g}", format_bytes(planned.bytes_read), format_bytes(planned.memory)
-    print_table(
-        ("mode", "entries used", "products", "Gflop", "read", "memory"),
-        [*rows, ("sweep", "", "", *total)],
-        text=(0, 1, 2),
-    )
+    heading, *rows = planned.table()
+    print_table(heading, rows, text=(0, 1, 2))
     print_facts(("note", note) for note in planned.notes)
 
 
