@@ -14,10 +14,11 @@ from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
+from ringlet.solvers.continuation import Continuation, Scaled
 from ringlet.solvers.driver import Callback, Snapshot, SweepRecord, drive
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.result import Estimate, Fit
-from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
+from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.solvers.solver import Plan, Solver
 from ringlet.solvers.status import Status
 from ringlet.sources import Source, as_source, survey
@@ -97,7 +98,8 @@ def decompose(
     result = _run(data, rank, solver, mask, seed, init, callback, progress, checkpoint, every)
     ring = result.snapshot.ring()
     assert ring is not None  # noqa: S101 - the solver fits one
-    return Fit(_labelled(ring, result.source), result.status, result.history, result.source, result.kernel)
+    ring = _labelled(ring, result.source)
+    return Fit(ring, result.status, result.history, result.source, result.kernel, result.continuation)
 
 
 def plan(
@@ -216,6 +218,7 @@ class _Result:
     status: Status
     history: tuple[SweepRecord, ...]
     source: Source
+    continuation: Continuation | None
 
 
 def _run(
@@ -258,7 +261,11 @@ def _run(
     problem = Problem(source, found, bonds, int(seed), init)
     with open_checkpoint(checkpoint, every, solver, problem) as kept, solver.start(problem) as run:
         status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress, checkpoint=kept)
-        return _Result(run.snapshot(), run.kernel, status, history, source)
+        continuation = None
+        if isinstance(solver, RobustRing) and isinstance(run, Scaled):
+            trusted = (history[-1].mean_weight if history else 1.0) * found.observed / prod(source.shape)
+            continuation = Continuation(solver, run.size, run.level, trusted)
+        return _Result(run.snapshot(), run.kernel, status, history, source, continuation)
 
 
 def _checked_solver(solver: Solver | None) -> Solver | None:

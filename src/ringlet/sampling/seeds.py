@@ -15,6 +15,7 @@ class Purpose(IntEnum):
     PILOT = 2
     SURVEY = 3
     SKETCH = 4
+    EXTENSION = 7
 
 
 def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:

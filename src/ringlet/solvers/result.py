@@ -6,14 +6,19 @@ from types import EllipsisType
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ringlet.errors import ArgumentError, IndexingError
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
+from ringlet.solvers.checks import check_number
+from ringlet.solvers.continuation import Continuation
 from ringlet.solvers.driver import SweepRecord
+from ringlet.solvers.extension import extend_ring
+from ringlet.solvers.new_slices import checked_slices
 from ringlet.solvers.status import Status
 from ringlet.sources import Source
+from ringlet.sources.tail import TailSource
 
 __all__ = ["Estimate", "Fit"]
 
@@ -39,6 +44,7 @@ class Fit:
     history: tuple[SweepRecord, ...]
     _source: Source = field(repr=False)
     _kernel: Kernel = field(repr=False)
+    _continuation: Continuation | None = field(default=None, repr=False)
 
     @property
     def sigma(self) -> float:
@@ -73,6 +79,77 @@ class Fit:
         if observed is not None:
             weights = np.where(observed, weights, np.nan)
         return np.asarray(weights.squeeze(axis=squeezed))
+
+    def extend(
+        self,
+        new_slices: ArrayLike,
+        mode: int = -1,
+        *,
+        mask: ArrayLike | None = None,
+        seed: int = 0,
+        refresh: int = 2,
+        forget: float = 0.0,
+    ) -> "Fit":
+        """Append slices, e.g. the next frames of a video, without the data of the earlier ones.
+
+        The new slices are first solved with the other cores fixed, by the solver of the fit. Then the other cores move
+        towards them, a little: each move weighs what the new slices gain against what all earlier ones lose. Time and
+        memory depend on the size of the new slices and on the rank, not on the number of earlier slices, of which only
+        the core itself is copied.
+
+        Parameters
+        ----------
+        new_slices : array-like
+            Of the fitted shape but for `mode`, which may have any size of at least 1. One slice needs its axis, too:
+            ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing.
+        mode : int
+            The mode that grows; the last by default.
+        mask : bool array-like, optional
+            Of the shape of `new_slices`, True = observed.
+        seed : int
+            The same seed, fit, data and machine give the same bits, on any number of threads.
+        refresh : int
+            Rounds over the other cores. With 0 they keep their bits.
+        forget : float, at least 0 and below 1
+            Share of their say that earlier slices lose with every new one. 0 treats all slices alike, as a fit of all
+            of them would; with 0.05 about the last twenty count, and older ones fade as the scene changes.
+
+        Returns
+        -------
+        Fit
+            Of the longer ring. This fit stays as it is. ``weights`` of the new fit are those of `new_slices`, counted
+            within the whole ring; data of earlier slices are not held. ``history`` has one record for the first
+            solution and one for every refresh.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> wave = np.fromfunction(lambda i, j, t: np.cos(i / 9 + t / 5) + np.sin(j / 7), (20, 15, 12))
+        >>> fit = ringlet.decompose(wave[:, :, :10], rank=4, solver=ringlet.AWRTRD(tol=0, sweeps=100))
+        >>> for t in (10, 11):
+        ...     frame = wave[:, :, t : t + 1].copy()
+        ...     frame[3, 4] = 50.0
+        ...     fit = fit.extend(frame)
+        >>> fit.ring.shape
+        (20, 15, 12)
+        >>> bool(abs(np.asarray(fit.ring) - wave).max() < 0.01)
+        True
+        >>> fit.weights((3, slice(3, 6), -1)).round(2)
+        array([1., 0., 1.])
+        """
+        if self._continuation is None:
+            raise ArgumentError("only fits by AWRTRD and SAWRTRD can be extended; this one is by another solver")
+        check_number("seed", seed, at_least=0, whole=True)
+        check_number("refresh", refresh, at_least=0, whole=True)
+        check_number("forget", forget, at_least=0)
+        if forget >= 1:
+            raise ArgumentError(f"forget={forget!r} is not allowed; it must be below 1")
+        slices = checked_slices(self.ring, new_slices, mode, mask)
+        grown = extend_ring(
+            self.ring, self._continuation, slices, seed=int(seed), refresh=int(refresh), forget=float(forget)
+        )
+        held = TailSource(slices.source, slices.mode, self.ring.shape[slices.mode])
+        return Fit(grown.ring, Status.DONE, grown.history, held, grown.kernel, grown.continuation)
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,17 @@ from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.ring.ranks import bond_limits
-from ringlet.robust import DEFAULT_FACTORS, LOSSES, Kernel, kernel_width
+from ringlet.robust import LOSSES, Kernel
 from ringlet.sampling import (
     Purpose,
     draw_rows,
     draw_subtensor,
     leverage_distribution,
-    sample_sizes,
     stream,
-    subset,
 )
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import RunState, SweepReport, relative_change
 from ringlet.solvers.operators import Workspace
-from ringlet.solvers.pieces import LARGEST_ENTRY
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.recall import name_cores, recall_cores, recall_number
@@ -35,6 +32,7 @@ from ringlet.solvers.rows import RowSource, row_core
 from ringlet.solvers.solver import check_fits_machine, working_dtype
 from ringlet.solvers.start import given_start, measure, random_start
 from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
+from ringlet.solvers.trust import NARROWING, Trust, draw_pilot, rule_width
 from ringlet.sources import ArraySource, Source
 
 if TYPE_CHECKING:
@@ -51,12 +49,8 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-# The kernel width is measured on a pilot before each core's update: a sixteenth of the sample, within these bounds.
-_PILOT_SHARE, _PILOT_LEAST, _PILOT_MOST = 16, 1 << 13, 1 << 17
-_NARROWING = 0.85  # the kernel width shrinks by this factor a sweep at most
 # Of the automatic ridge: measured, see docs/decisions.md.
 _RIDGE, _RIDGE_LEAST, _RIDGE_MOST, _RIDGE_ONSET, _RIDGE_LEAST_TRUST = 2.0, 0.02, 0.3, 4.0, 1e-3
-LEAST_WIDTH = {4: 1e-6, 8: 1e-50}  # of a fixed kernel, in units of the data's size, by bytes of the working precision
 _IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, end a fit
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
@@ -80,15 +74,6 @@ class Sketch:
     def columns(self) -> int:
         """Entries of one slice, J."""
         return prod(self.sizes) // self.sizes[self.mode]
-
-
-@dataclass(frozen=True)
-class Trust:
-    """How the residuals of a pilot look under the kernel: the width, the mean loss, the mean weight."""
-
-    width: float
-    loss: float
-    mean_weight: float
 
 
 @dataclass(frozen=True)
@@ -159,6 +144,16 @@ class RobustRun:
         """Loss and width, in the data's units."""
         return Kernel(self.sigma, self._loss)
 
+    @property
+    def size(self) -> float:
+        """The data are divided by it."""
+        return self._size
+
+    @property
+    def level(self) -> float:
+        """How far the data lie from zero, in units of their size; at least 1."""
+        return self._level
+
     def snapshot(self) -> "RingSnapshot":
         """The present model; cores are replaced, never written to, so it need not copy them."""
         return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
@@ -201,7 +196,7 @@ class RobustRun:
         if trusts:
             width = trusts[-1].width
             settling = isinstance(self._solver.sigma, str) and width <= self._narrowest < inf
-            self.sigma, self._narrowest = width * self._size, _NARROWING * width
+            self.sigma, self._narrowest = width * self._size, NARROWING * width
             self._idle_sweeps = 0 if moved else self._idle_sweeps + 1
         return SweepReport(
             change=relative_change(self._shape_gram, before) * self._level,  # against the data's size, not their level
@@ -280,20 +275,13 @@ class RobustRun:
 
     def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
         """Kernel width, loss and mean weight from a small random part of the sketch."""
-        rng = stream(self._problem.seed, Purpose.PILOT, sweep, mode)
-        entries = min(max(prod(sketch.sizes) // _PILOT_SHARE, _PILOT_LEAST), _PILOT_MOST)
-        sizes = sample_sizes(sketch.sizes, entries)
-        chosen = [subset(length, size, rng) for length, size in zip(sketch.sizes, sizes, strict=True)]
+        chosen = draw_pilot(sketch.sizes, stream(self._problem.seed, Purpose.PILOT, sweep, mode))
         index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
         pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
         if not pilot.size:
             return None
-        width = self._width(pilot)
-        if width == inf:
-            return Trust(width, float(np.mean(0.5 * pilot.astype(np.float64) ** 2)), 1.0)
-        weights = self._loss.weight(pilot, width, np.empty_like(pilot))
-        return Trust(width, float(np.mean(self._loss.value(pilot, width))), float(np.mean(weights)))
+        return Trust.of(pilot, self._loss, self._width(pilot))
 
     def _width(self, pilot: Floats) -> float:
         """The kernel width sigma, in units of the data's size.
@@ -301,14 +289,8 @@ class RobustRun:
         An adaptive width starts at the spread of the data themselves and narrows slowly, so that entries which an
         unfinished model does not reach yet are not taken for outliers.
         """
-        solver = self._solver
-        if solver.loss == "l2":
-            return inf
-        if not isinstance(solver.sigma, str):
-            width = max(float(solver.sigma) / self._size, LEAST_WIDTH[self._dtype.itemsize])
-            return width if width < LARGEST_ENTRY[self._dtype.itemsize] else inf
-        factor = solver.sigma_factor or DEFAULT_FACTORS[solver.sigma]
-        return max(kernel_width(pilot, solver.sigma, factor, solver.sigma_min), self._narrowest)
+        width = rule_width(self._solver, pilot, self._size)
+        return max(width, self._narrowest) if isinstance(self._solver.sigma, str) else width
 
     def _stream(self, sketch: Sketch, mode: int | None = None) -> StreamedPass:
         """A pass over a sketch: over the one that core `mode` is updated from, or over a pilot."""

@@ -1,0 +1,62 @@
+"""Slices that a user gives to append to a ring, checked before any work."""
+
+import warnings
+from dataclasses import dataclass
+from math import prod
+
+from numpy.typing import ArrayLike
+
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.ring import TensorRing
+from ringlet.solvers.checks import check_number
+from ringlet.sources import Source, Survey, as_source, survey
+
+__all__ = ["Slices", "checked_slices"]
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Checked slices to append along `mode`."""
+
+    source: Source
+    survey: Survey
+    mode: int
+
+    @property
+    def observed(self) -> float:
+        """Share of the entries that is observed."""
+        return self.survey.observed / prod(self.source.shape)
+
+
+def checked_slices(ring: TensorRing, new_slices: ArrayLike, mode: int, mask: ArrayLike | None) -> Slices:
+    """Refuse slices that do not fit the ring; warn of those without data."""
+    check_number("mode", mode, whole=True)
+    if not -ring.ndim <= mode < ring.ndim:
+        raise ArgumentError(
+            f"mode={mode} is not allowed; the ring has {ring.ndim} modes, so give -{ring.ndim} to {ring.ndim - 1}"
+        )
+    mode = int(mode) % ring.ndim
+    try:
+        source = as_source(new_slices, mask)
+        _check_shape(source.shape, ring.shape, mode)
+        found = survey(source)
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise type(error)(f"new_slices: {error}") from error
+    empty = found.empty[mode]
+    if empty:
+        warnings.warn(
+            f"{len(empty)} of the new slices hold no observed entry (the first at index {empty[0]}); "
+            "they are filled from their neighbours",
+            DataWarning,
+            stacklevel=3,
+        )
+    return Slices(source, found, mode)
+
+
+def _check_shape(given: tuple[int, ...], shape: tuple[int, ...], mode: int) -> None:
+    others = shape[:mode] + shape[mode + 1 :]
+    if len(given) == len(shape) and given[:mode] + given[mode + 1 :] == others:
+        return
+    wanted = ", ".join("any" if k == mode else str(length) for k, length in enumerate(shape))
+    advice = f"; a single slice needs its axis, too: np.expand_dims(new_slices, {mode})" if given == others else ""
+    raise ArgumentError(f"shape {given} does not fit the ring, which needs ({wanted}){advice}")
