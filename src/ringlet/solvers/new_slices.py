@@ -3,8 +3,7 @@
 import warnings
 from dataclasses import dataclass
 from math import prod
-
-from numpy.typing import ArrayLike
+from typing import Any
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring import TensorRing
@@ -28,7 +27,7 @@ class Slices:
         return self.survey.observed / prod(self.source.shape)
 
 
-def checked_slices(ring: TensorRing, new_slices: ArrayLike, mode: int, mask: ArrayLike | None) -> Slices:
+def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> Slices:
     """Refuse slices that do not fit the ring; warn of those without data."""
     check_number("mode", mode, whole=True)
     if not -ring.ndim <= mode < ring.ndim:

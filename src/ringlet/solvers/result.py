@@ -6,7 +6,7 @@ from types import EllipsisType
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, IndexingError
 from ringlet.ring import TensorRing
@@ -82,10 +82,10 @@ class Fit:
 
     def extend(
         self,
-        new_slices: ArrayLike,
+        new_slices: Any,
         mode: int = -1,
         *,
-        mask: ArrayLike | None = None,
+        mask: Any = None,
         seed: int = 0,
         refresh: int = 2,
         forget: float = 0.0,
@@ -99,7 +99,7 @@ class Fit:
 
         Parameters
         ----------
-        new_slices : array-like
+        new_slices : array-like or store, as in `decompose`
             Of the fitted shape but for `mode`, which may have any size of at least 1. One slice needs its axis, too:
             ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing.
         mode : int
