@@ -52,7 +52,7 @@ def bits(fit):
 @pytest.mark.parametrize(("data", "solver"), FITS.values(), ids=FITS.keys())
 def test_set_aside_after_any_sweep_a_fit_ends_in_the_same_bits(quick_path, data, solver):
     whole = decompose(data, RANK, solver=solver)
-    for last in range(1, len(whole.history)):
+    for last in range(1, len(whole.history) + 1):
         folder = quick_path / f"{last}.ckpt"
         stopped = decompose(
             data, RANK, solver=solver, checkpoint=folder, callback=lambda state, last=last: state.sweep == last

@@ -144,7 +144,7 @@ class Saved:
     quiet : int
         How many sweeps running the change has been small.
     ended : Status or None
-        How the fit ended; None if more sweeps would go on with it.
+        How the fit has ended by itself; None if further sweeps would go on with it.
     state : mapping
         Of the run.
     """
@@ -208,9 +208,6 @@ class StopRule:
     patience: int = 1
 
 
-_ENDS = (Status.DONE, Status.STALLED, Status.CONVERGED)  # more sweeps would change nothing
-
-
 def drive(
     run: Run,
     rule: StopRule,
@@ -252,24 +249,26 @@ def drive(
                 history.append(record)
                 shown(record.sweep, record.change)
                 quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
-                status = _ask(callback, State(number, record, run.snapshot())) if callback is not None else None
-                status = status or _judge(report, quiet, rule)
-                if checkpoint is not None and (status or number % checkpoint.every == 0 or number == rule.sweeps):
-                    _save(run, checkpoint, history, quiet, status)
-                if status is not None:
-                    return status, tuple(history)
+                stopped = callback is not None and _says_stop(callback(State(number, record, run.snapshot())))
+                ended = _judge(report, quiet, rule)
+                last = stopped or ended is not None or number == rule.sweeps
+                if checkpoint is not None and (last or number % checkpoint.every == 0):
+                    checkpoint.save(Saved(tuple(history), quiet, ended, _resumable(run).state()))
+                if stopped:
+                    return Status.STOPPED, tuple(history)
+                if ended is not None:
+                    return ended, tuple(history)
         except KeyboardInterrupt:
             return Status.INTERRUPTED, tuple(history)
     return Status.SWEEPS_USED, tuple(history)
 
 
-def _ask(callback: Callback, state: State) -> Status | None:
-    answer = callback(state)
-    return Status.STOPPED if isinstance(answer, bool | np.bool_) and answer else None
+def _says_stop(answer: object) -> bool:
+    return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
 def _judge(report: SweepReport, quiet: int, rule: StopRule) -> Status | None:
-    """How the fit has ended; None if it has not."""
+    """How the fit has ended by itself; None if it has not."""
     if report.done:
         return Status.DONE
     if report.stalled:
@@ -292,11 +291,6 @@ def _resumed(run: Run, rule: StopRule, checkpoint: Checkpoint | None) -> tuple[l
     except FormatError as error:
         raise FormatError(f"checkpoint {checkpoint.name}: {error}") from error
     return list(saved.history), saved.quiet, saved.ended
-
-
-def _save(run: Run, checkpoint: Checkpoint, history: list[SweepRecord], quiet: int, status: Status | None) -> None:
-    ended = status if status in _ENDS else None
-    checkpoint.save(Saved(tuple(history), quiet, ended, _resumable(run).state()))
 
 
 def _resumable(run: Run) -> ResumableRun:

@@ -49,7 +49,7 @@ def slot_content(slot: Slot) -> bytes:
     for field in fields(SweepRecord):
         arrays[f"history.{field.name}"] = np.array([getattr(record, field.name) for record in saved.history])
     axes = {name: _slowest_first(array) for name, array in arrays.items()}
-    tensors = {name: array.transpose(axes[name]).copy(order="C") for name, array in arrays.items()}
+    tensors = {name: np.asarray(array.transpose(axes[name]), order="C") for name, array in arrays.items()}
     description = {
         "fit": slot.fit,
         "sequence": slot.sequence,
