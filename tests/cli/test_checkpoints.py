@@ -84,6 +84,20 @@ def test_options_that_cannot_be_meant_are_refused(fit, arguments, words):
     assert words in refused.stderr
 
 
+def test_info_tells_what_is_in_a_checkpoint(fit, run, data):
+    folder = data.with_name("run.ckpt")
+    fit("--checkpoint", folder, "--seed", "5")
+    told = run("info", folder)
+    assert told.exit_code == 0, told.stderr
+    for words in ("(checkpoint)", "shape: [20, 15, 10]", "seed: 5", "solver: AWRTRD", "after sweep 6", "--resume"):
+        assert words in told.stdout
+    content = json.loads(run("info", folder, "--json").stdout)
+    assert (content["kind"], content["status"], len(content["history"])) == ("checkpoint", None, 6)
+    for slot in folder.glob("slot-*"):
+        slot.write_bytes(b"")
+    assert run("info", folder).exit_code == 2
+
+
 def test_restore_takes_checkpoints_too(run, data):
     folder, out = data.with_name("run.ckpt"), data.with_name("out.npy")
     arguments = ("restore", data, "-o", out, "--rank", "3", "--sweeps", "3", "--checkpoint", folder)

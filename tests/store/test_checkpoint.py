@@ -201,6 +201,11 @@ FORGERIES = {
     "quiet an array": (GOOD | {"quiet": np.zeros(3, int)}, {}, "how many sweeps were quiet"),
     "no history": (without("history.loss"), {}, "not one record a sweep"),
     "history ragged": (GOOD | {"history.loss": np.ones(2)}, {}, "not one record a sweep"),
+    "history empty": (
+        GOOD | {name: column[:0] for name, column in HISTORY.items()},
+        {},
+        "does not count the sweeps from 1",
+    ),
     "history not counted": (GOOD | {"history.sweep": np.array([2])}, {}, "does not count the sweeps from 1"),
     "core missing": (without("state.core.1"), {}, "checkpoint .*x: the state lacks 'core.1'"),
     "core of another shape": (GOOD | {"state.core.1": np.zeros((2, 9, 2))}, {}, r"'core.1' of the state is float64 of"),

@@ -19,7 +19,7 @@ _COMMANDS = {
     "demo": "Damage a photo, restore it, and show how well that went.",
     "fit": "Fit a tensor ring to a file and save it.",
     "restore": "Make a clean file from a damaged one, in one step.",
-    "info": "Say what is in a .ring file or a data file.",
+    "info": "Say what is in a .ring file, a checkpoint or a data file.",
     "plan": "Say what a fit would cost, without running it.",
     "bench": "Time sweeps against the machine's own speed.",
     "paper": "Run the paper's experiments: tables, figures, a page.",

@@ -36,7 +36,7 @@ from ringlet.store.slots import Slot, read_slot, slot_content
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["FitCheckpoint", "check_checkpoint", "holds_checkpoint", "open_checkpoint"]
+__all__ = ["FitCheckpoint", "check_checkpoint", "holds_checkpoint", "open_checkpoint", "read_checkpoint"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -61,6 +61,22 @@ def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
 def holds_checkpoint(path: PathLike) -> bool:
     """Whether a fit was set aside there, whole or damaged."""
     return _holds_slots(output_target(path))
+
+
+def read_checkpoint(path: PathLike) -> Slot:
+    """What a fit has saved last; a look only, while the fit may run.
+
+    Raises
+    ------
+    MissingFileError
+        There is no checkpoint.
+    FormatError
+        All of it is damaged.
+    """
+    found = _read_newest(os.fspath(path), output_target(path))
+    if found is None:
+        raise MissingFileError(f"{os.fspath(path)} holds no checkpoint")
+    return found[1]
 
 
 @contextmanager
@@ -136,21 +152,10 @@ class FitCheckpoint:
         ArgumentError
             It is of another fit; the message says what differs.
         """
-        slots, damage = {}, []
-        for place, name in enumerate(_SLOTS):
-            try:
-                slots[place] = read_slot(self.folder / name)
-            except MissingFileError:
-                continue
-            except FormatError as error:
-                damage.append(str(error))
-        if not slots:
-            if damage:
-                raise FormatError(
-                    f"{'; '.join(damage)}; nothing of checkpoint {self.name} is left: delete it to begin anew"
-                )
+        found = _read_newest(self.name, self.folder)
+        if found is None:
             return None
-        place, newest = max(slots.items(), key=lambda item: item[1].sequence)
+        place, newest, damage = found
         differ = differences(newest.fit, self.fit)
         if differ:
             raise ArgumentError(
@@ -182,6 +187,24 @@ class FitCheckpoint:
         ):
             temporary.write_bytes(content)
         self._newest = sequence, place
+
+
+def _read_newest(name: str, folder: Path) -> tuple[int, Slot, list[str]] | None:
+    """Place and content of the newest slot that is whole, and what is wrong with the other; None if there is none."""
+    slots, damage = {}, []
+    for place, slot in enumerate(_SLOTS):
+        try:
+            slots[place] = read_slot(folder / slot)
+        except MissingFileError:
+            continue
+        except FormatError as error:
+            damage.append(str(error))
+    if slots:
+        place = max(slots, key=lambda place: slots[place].sequence)
+        return place, slots[place], damage
+    if damage:
+        raise FormatError(f"{'; '.join(damage)}; nothing of checkpoint {name} is left: delete it to begin anew")
+    return None
 
 
 def _holds_slots(folder: Path) -> bool:

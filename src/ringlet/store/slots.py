@@ -109,6 +109,6 @@ def _history(arrays: dict[str, NDArray[Any]]) -> tuple[SweepRecord, ...]:
     if len(numbers) < len(columns) or len({len(column) for column in numbers}) != 1:
         raise FormatError("its history is not one record a sweep")
     history = tuple(SweepRecord(*record) for record in zip(*numbers, strict=True))
-    if [record.sweep for record in history] != list(range(1, len(history) + 1)):
+    if not history or [record.sweep for record in history] != list(range(1, len(history) + 1)):
         raise FormatError("its history does not count the sweeps from 1")
     return history

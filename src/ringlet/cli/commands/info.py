@@ -1,5 +1,6 @@
-"""`ringlet info`: what is in a .ring file or a data file."""
+"""`ringlet info`: what is in a .ring file, a checkpoint or a data file."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from ringlet.cli.ring_text import ring_text
 from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
 from ringlet.ring import TensorRing
 from ringlet.ring.transfer import loop_cost
+from ringlet.store.checkpoint import holds_checkpoint, read_checkpoint
+from ringlet.store.slots import Slot
 
 __all__ = ["command"]
 
@@ -24,13 +27,20 @@ _LARGEST_NORM = 1 << 30  # bytes
 @data_options
 @json_option
 def command(source: Path, data: DataOptions, as_json: bool) -> None:
-    """Say what is in FILE: a .ring file, a picture, a video, or an npy, npz or mat file."""
+    """Say what is in FILE: a .ring file, a checkpoint, a picture, a video, or an npy, npz or mat file."""
     if source.suffix.lower() == ".ring":
         ring = TensorRing.load(source)
         if as_json:
             print_json({"path": str(source), **_ring_content(ring)})
         else:
             print_facts([("file", str(source)), *_ring_facts(ring)])
+        return
+    if holds_checkpoint(source):
+        slot = read_checkpoint(source)
+        if as_json:
+            print_json({"path": str(source), **_checkpoint_content(slot)})
+        else:
+            print_facts([("file", f"{source} (checkpoint)"), *_checkpoint_facts(slot)])
         return
     given = open_input(source, data)
     if as_json:
@@ -73,6 +83,25 @@ def _affordable_norm(ring: TensorRing) -> float | None:
     """Give the norm, or None where a small file would ask for much work: files may be hostile."""
     operations, memory = loop_cost(ring.cores)
     return ring.norm() if operations <= _LONGEST_NORM and memory <= _LARGEST_NORM else None
+
+
+def _checkpoint_facts(slot: Slot) -> list[tuple[str, str]]:
+    last = slot.saved.history[-1]
+    return [
+        ("fit", "\n".join(f"{name}: {value}" for name, value in slot.fit.items())),
+        ("saved", f"after sweep {last.sweep}, change {last.change:.1e}"),
+        ("status", str(slot.saved.ended or "It can go on: give the same command with --resume.")),
+    ]
+
+
+def _checkpoint_content(slot: Slot) -> dict[str, Any]:
+    ended = slot.saved.ended
+    return {
+        "kind": "checkpoint",
+        "fit": slot.fit,
+        "status": None if ended is None else ended.name,
+        "history": [asdict(record) for record in slot.saved.history],
+    }
 
 
 def _data_facts(given: Input) -> list[tuple[str, str]]:
