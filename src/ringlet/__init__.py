@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ringlet import baselines, errors
     from ringlet.api import complete, decompose, plan
+    from ringlet.execution import DaskExecutor
     from ringlet.ring import TensorRing
     from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
     from ringlet.solvers.status import Status
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AWRTRD",
     "SAWRTRD",
+    "DaskExecutor",
     "Status",
     "TensorRing",
     "baselines",
@@ -32,6 +34,7 @@ __all__ = [
 # Where each name lives. It is imported when first used, so that a program which only might need Ringlet starts at once.
 _HOMES = {
     "AWRTRD": "ringlet.solvers.robust_ring",
+    "DaskExecutor": "ringlet.execution",
     "SAWRTRD": "ringlet.solvers.robust_ring",
     "Status": "ringlet.solvers.status",
     "TensorRing": "ringlet.ring",

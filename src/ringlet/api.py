@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.execution import DaskExecutor
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
@@ -42,6 +43,7 @@ def decompose(
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 1,
+    executor: DaskExecutor | None = None,
 ) -> Fit:
     """Fit a tensor ring to data with missing and wrong entries.
 
@@ -73,6 +75,8 @@ def decompose(
         another process is using. Delete the folder to begin anew.
     every : int
         Save after so many sweeps each, and at the end.
+    executor : DaskExecutor, optional
+        A cluster to do the passes over the data; the result is the same, to the bit.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def decompose(
     if solver is not None and not solver.fits_ring:
         name = type(solver).__name__
         raise ArgumentError(f"solver={name}() gives no ring; use ringlet.complete(data, solver={name}(), ...)")
-    result = _run(data, rank, solver, mask, seed, init, callback, progress, checkpoint, every)
+    result = _run(data, rank, solver, mask, seed, init, callback, progress, checkpoint, every, executor)
     ring = result.snapshot.ring()
     assert ring is not None  # noqa: S101 - the solver fits one
     ring = _labelled(ring, result.source)
@@ -164,12 +168,13 @@ def complete(
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 1,
+    executor: DaskExecutor | None = None,
 ) -> Estimate:
     """Estimate all entries of data with missing and wrong ones.
 
     Parameters
     ----------
-    data, mask, seed, init, callback, progress, checkpoint, every
+    data, mask, seed, init, callback, progress, checkpoint, every, executor
         As in `decompose`.
     solver : solver
     rank : int or sequence of int
@@ -191,7 +196,9 @@ def complete(
     """
     if solver is None:
         raise ArgumentTypeError("solver=None is not allowed; give e.g. ringlet.SAWRTRD() or ringlet.baselines.L1TNN()")
-    result = _run(data, rank, _checked_solver(solver), mask, seed, init, callback, progress, checkpoint, every)
+    result = _run(
+        data, rank, _checked_solver(solver), mask, seed, init, callback, progress, checkpoint, every, executor
+    )
     if solver.fits_ring:
         ring = result.snapshot.ring()
         assert ring is not None  # noqa: S101 - the solver fits one
@@ -232,6 +239,7 @@ def _run(
     progress: bool,
     checkpoint: str | os.PathLike[str] | None,
     every: int,
+    executor: DaskExecutor | None,
 ) -> _Result:
     """Check everything, then fit."""
     source = as_source(data, mask)
@@ -244,6 +252,7 @@ def _run(
     if init is not None and not solver.takes_init:
         raise ArgumentError(f"init is not allowed with {type(solver).__name__}, which starts by itself; leave it out")
     check_checkpoint(checkpoint, every, solver)
+    _check_executor(executor, solver)
     found = survey(source)
     if found.observed < prod(source.shape) and not solver.handles_missing:
         raise ArgumentError(
@@ -258,7 +267,7 @@ def _run(
                 DataWarning,
                 stacklevel=3,
             )
-    problem = Problem(source, found, bonds, int(seed), init)
+    problem = Problem(source, found, bonds, int(seed), init, executor)
     with open_checkpoint(checkpoint, every, solver, problem) as kept, solver.start(problem) as run:
         status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress, checkpoint=kept)
         continuation = None
@@ -266,6 +275,18 @@ def _run(
             trusted = (history[-1].mean_weight if history else 1.0) * found.observed / prod(source.shape)
             continuation = Continuation(solver, run.size, run.level, trusted)
         return _Result(run.snapshot(), run.kernel, status, history, source, continuation)
+
+
+def _check_executor(executor: DaskExecutor | None, solver: Solver) -> None:
+    if executor is None:
+        return
+    if not isinstance(executor, DaskExecutor):
+        raise ArgumentTypeError(f"executor={executor!r} is no executor; give ringlet.DaskExecutor(client)")
+    if not solver.distributes:
+        raise ArgumentError(
+            f"executor is not allowed with {type(solver).__name__}, which works on one machine; leave it out, or use "
+            "ringlet.SAWRTRD(), ringlet.AWRTRD() or ringlet.baselines.TRALS()"
+        )
 
 
 def _checked_solver(solver: Solver | None) -> Solver | None:

@@ -7,6 +7,7 @@ __all__ = [
     "CheckpointError",
     "CheckpointWarning",
     "DataWarning",
+    "ExecutionError",
     "FormatError",
     "IndexingError",
     "MissingDependencyError",
@@ -39,6 +40,10 @@ class FormatError(RingletError, ValueError):
 
 class BudgetError(RingletError, MemoryError):
     """The work does not fit the memory budget; the message says what would."""
+
+
+class ExecutionError(RingletError, RuntimeError):
+    """Work could not be done where it was sent: a cluster is gone, has no workers, or has other versions."""
 
 
 class OutputExistsError(RingletError, FileExistsError):

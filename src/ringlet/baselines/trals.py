@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ringlet.baselines.alternating import AlternatingRun, data_size, relative_error, start_cores
-from ringlet.execution import Profile, Threads
+from ringlet.execution import Placement, Profile, Threads
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.chain import Core
@@ -70,6 +70,7 @@ class TRALS(IterativeSolver):
     handles_missing: ClassVar[bool] = False
     robust: ClassVar[bool] = False
     resumable: ClassVar[bool] = True
+    distributes: ClassVar[bool] = True
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> FitPlan:
         """Operations, bytes read and memory of a sweep."""
@@ -93,8 +94,9 @@ class TRALS(IterativeSolver):
         check_fits_machine(plan, f"rank {rank} on shape {source.shape}", "give a smaller rank")
         size, dtype = data_size(problem.survey), working_dtype(source.dtype, self.dtype)
         check_representable(size, dtype)
-        with Threads(self.threads) as threads:
-            yield LeastSquaresRun(source, start_cores(problem, size, dtype), size, threads.run, prod(source.shape))
+        cores = start_cores(problem, size, dtype)
+        with Threads(self.threads) as threads, problem.place() as placement:
+            yield LeastSquaresRun(source, cores, size, threads.run, prod(source.shape), placement=placement)
 
 
 class LeastSquaresRun(AlternatingRun):
@@ -113,14 +115,24 @@ class LeastSquaresRun(AlternatingRun):
         Of the data; a compressed source has fewer.
     left_out : float
         Squared norm, in units of `size`, of what a compressed source has lost of the data.
+    placement : Placement, optional
+        The source on a cluster.
     """
 
     def __init__(
-        self, source: Source, cores: Sequence[Core], size: float, run: Run, entries: int, left_out: float = 0.0
+        self,
+        source: Source,
+        cores: Sequence[Core],
+        size: float,
+        run: Run,
+        entries: int,
+        left_out: float = 0.0,
+        placement: Placement | None = None,
     ) -> None:
         super().__init__(cores, size)
         self._source = source
         self._run = run
+        self._placement = placement
         self._left_out = left_out
         self._entries = entries
         self._index = tuple(np.arange(length) for length in source.shape)
@@ -184,4 +196,5 @@ class LeastSquaresRun(AlternatingRun):
             weights_room=None,
             workspace=self._workspace,
             profile=self.profile,
+            placement=self._placement,
         )

@@ -97,6 +97,19 @@ class CorePlan:
         return 2 * between * self.beta + 2 * self.alpha * self.bond * self.entries
 
     @property
+    def seconds(self) -> float:
+        """Estimated time of one product of all slices with the subchain on one core, merging the parts included."""
+        blocks = ceil(self.slices / self.block)
+        if not self.second:
+            one = _gemm_seconds(self.block, self.tile_columns, self.alpha * self.beta)
+        else:
+            first, second = self.tile_first, self.tile_columns // self.tile_first
+            one = self.bond * _gemm_seconds(self.alpha * self.block, first, self.beta)
+            one += _gemm_seconds(self.block * first, second, self.alpha * self.bond)
+        merging = sum(_merge_flops(self, part) for part in (self.first, self.second)) / _GEMM_RATE
+        return self.tiles * blocks * one + merging / 3
+
+    @property
     def operator_entries(self) -> int:
         """Numbers in the merged parts of one tile."""
         return _operator_entries(self, self.tile_columns / self.columns)
@@ -146,7 +159,7 @@ def plan_core(sizes: tuple[int, ...], rank: tuple[int, ...], mode: int) -> CoreP
     '[2, 3] then [1] over bond 3'
     """
     options = (_tiled(option) for option in _options(sizes, rank, mode))
-    return min(options, key=_seconds)
+    return min(options, key=lambda option: option.seconds)
 
 
 def core_sizes(shape: Sequence[int], mode: int, samples: int | None) -> tuple[int, ...]:
@@ -198,19 +211,6 @@ def _operator_entries(plan: CorePlan, fraction: float) -> int:
 def _largest(plan: CorePlan) -> int:
     """The mode, other than k, of which most indices are used: the one to tile."""
     return max(plan.first + plan.second, key=lambda mode: (plan.sizes[mode], -mode))
-
-
-def _seconds(plan: CorePlan) -> float:
-    """Estimated time of one product of all slices with the subchain, merging the parts included."""
-    blocks = ceil(plan.slices / plan.block)
-    if not plan.second:
-        one = _gemm_seconds(plan.block, plan.tile_columns, plan.alpha * plan.beta)
-    else:
-        first, second = plan.tile_first, plan.tile_columns // plan.tile_first
-        one = plan.bond * _gemm_seconds(plan.alpha * plan.block, first, plan.beta)
-        one += _gemm_seconds(plan.block * first, second, plan.alpha * plan.bond)
-    merging = sum(_merge_flops(plan, part) for part in (plan.first, plan.second)) / _GEMM_RATE
-    return plan.tiles * blocks * one + merging / 3
 
 
 def _merge_flops(plan: CorePlan, part: tuple[int, ...]) -> float:

@@ -1,11 +1,13 @@
 """What a solver is asked to fit."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
+from ringlet.execution import DaskExecutor, Placement
 from ringlet.ring import TensorRing
 from ringlet.sources import Source, Survey
 
@@ -26,6 +28,8 @@ class Problem:
     seed : int
     init : TensorRing or sequence of arrays, optional
         Where to start from.
+    executor : DaskExecutor, optional
+        The cluster that passes over the data run on.
     """
 
     source: Source
@@ -33,3 +37,8 @@ class Problem:
     rank: tuple[int, ...]
     seed: int
     init: TensorRing | Sequence[NDArray[Any]] | None = None
+    executor: DaskExecutor | None = None
+
+    def place(self) -> AbstractContextManager[Placement | None]:
+        """The source on the cluster, for as long as the context is open; None without a cluster."""
+        return nullcontext() if self.executor is None else self.executor.place(self.source)

@@ -30,6 +30,7 @@ class RobustRing(IterativeSolver):
     robust: ClassVar[bool] = True
     resumable: ClassVar[bool] = True
     patience: ClassVar[int] = 2
+    distributes: ClassVar[bool] = True
 
     loss: Literal["correntropy", "cauchy", "huber", "l2"] = "correntropy"
     sigma: Literal["iqr", "maxabs"] | float = "iqr"
@@ -76,8 +77,8 @@ class RobustRing(IterativeSolver):
     def start(self, problem: Problem) -> Iterator[RobustRun]:
         """Begin a fit; the driver sweeps it."""
         samples, sampling = self.columns()
-        with Threads(self.threads) as threads:
-            yield RobustRun(self, problem, threads, samples=samples, sampling=sampling)
+        with Threads(self.threads) as threads, problem.place() as placement:
+            yield RobustRun(self, problem, threads, placement, samples=samples, sampling=sampling)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
-from ringlet.execution import Profile, Threads
+from ringlet.execution import Placement, Profile, Threads
 from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
@@ -102,11 +102,19 @@ class RobustRun:
     """
 
     def __init__(
-        self, solver: "RobustRing", problem: Problem, threads: Threads, *, samples: int | None, sampling: str
+        self,
+        solver: "RobustRing",
+        problem: Problem,
+        threads: Threads,
+        placement: Placement | None = None,
+        *,
+        samples: int | None,
+        sampling: str,
     ) -> None:
         self._solver = solver
         self._problem = problem
         self._run = threads.run
+        self._placement = placement
         self._samples = samples
         self._sampling = sampling
         self._workspace = Workspace()
@@ -115,6 +123,8 @@ class RobustRun:
         source = problem.source
         if sampling != "subtensor" and not isinstance(source, ArraySource):
             raise ArgumentError(f"sampling={sampling!r} needs data in memory; use sampling='subtensor'")
+        if sampling != "subtensor" and placement is not None:
+            raise ArgumentError(f"sampling={sampling!r} cannot use an executor; use sampling='subtensor'")
         self._dtype = working_dtype(source.dtype, solver.dtype)
         self._plan = solver.plan(source.shape, problem.rank, source.dtype)
         check_fits_machine(
@@ -305,6 +315,7 @@ class RobustRun:
             weights_room=self._weights_room if mode is not None and self._plan.cores[mode].keeps_weights else None,
             workspace=self._workspace,
             profile=self.profile,
+            placement=None if mode is None else self._placement,
         )
 
     def _gram(self, sketch: Sketch, mode: int) -> KroneckerSum:

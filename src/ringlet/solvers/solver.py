@@ -57,6 +57,8 @@ class Solver(ABC):
         Can be set aside in a checkpoint: its runs are `ResumableRun`.
     neutral : frozenset of str
         Hyper-parameters that change how a sweep is computed, or how many there are, but no bit of what it does.
+    distributes : bool
+        Can work on a cluster.
     """
 
     handles_missing: ClassVar[bool]
@@ -65,6 +67,7 @@ class Solver(ABC):
     takes_init: ClassVar[bool] = True
     resumable: ClassVar[bool] = False
     neutral: ClassVar[frozenset[str]] = frozenset({"memory", "threads"})
+    distributes: ClassVar[bool] = False
 
     dtype: DTypeLike | None = None
     memory: int | str | None = None

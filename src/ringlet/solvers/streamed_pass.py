@@ -5,19 +5,21 @@ together, always in the same order, wherever they were computed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.execution import Profile
+from ringlet.execution import Placement, Profile
 from ringlet.ring.arrays import Run
 from ringlet.ring.chain import Core
 from ringlet.robust import Loss
 from ringlet.solvers.operators import Workspace
-from ringlet.solvers.pieces import PassInputs, Piece, PieceWork, pieces_of
+from ringlet.solvers.pieces import PassInputs, PieceWork, pieces_of
 from ringlet.solvers.plan import CorePlan
+from ringlet.solvers.shares import share_count, share_out, work_on_share
 from ringlet.sources import Source
 
 __all__ = ["StreamedPass", "refold", "unfold"]
@@ -54,6 +56,8 @@ class StreamedPass:
         Factor of every column (leverage sampling).
     weights_room, workspace, profile
         As in `PieceWork`.
+    placement : Placement, optional
+        The source on a cluster, which does the work if there is enough of it. Weights are not kept there.
     """
 
     def __init__(
@@ -68,12 +72,19 @@ class StreamedPass:
         weights_room: Floats | None,
         workspace: Workspace,
         profile: Profile,
+        placement: Placement | None = None,
     ) -> None:
         self._plan = plan
+        self._pieces = pieces_of(plan)
         self._rows = unfold(cores[plan.mode])
-        self._work = PieceWork(
+        others = [np.ascontiguousarray(core[:, :0] if k == plan.mode else core) for k, core in enumerate(cores)]
+        self._inputs = PassInputs(index, others, plan, scale, row_weights)
+        self._shares = 1 if placement is None else share_count(plan, len(self._pieces), placement.slots)
+        self._placement = placement if self._shares > 1 else None
+        self._work_here = partial(
+            PieceWork,
             source,
-            PassInputs(index, cores, plan, scale, row_weights),
+            self._inputs,
             self._rows,
             weights_room=weights_room,
             workspace=workspace,
@@ -106,19 +117,27 @@ class StreamedPass:
 
     def curvature(self, direction: Floats, loss: Loss, width: float, run: Run) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
-        return float(sum(self._each(partial(PieceWork.curvature, direction=direction, loss=loss, width=width), run)))
+        return float(sum(self._each(partial(PieceWork.curvature, loss=loss, width=width), run, direction)))
 
     def residuals(self) -> Floats:
         """Residuals of all observed entries, as one vector: only for passes over few entries."""
         return np.concatenate([block for blocks in self._each(PieceWork.residuals, map) for block in blocks])
 
-    def _each(self, compute: Callable[[PieceWork, Piece], Result], run: Run) -> Iterable[Result]:
-        """What every piece contributes, in the order of the pieces."""
-        return run(partial(compute, self._work), pieces_of(self._plan))
+    def _each(self, compute: Callable[..., Result], run: Run, direction: Floats | None = None) -> Iterable[Result]:
+        """What every piece contributes, in the order of the pieces; `compute` is a method of `PieceWork`."""
+        if self._placement is not None:
+            shares = share_out(self._pieces, self._shares, self._rows, direction)
+            return chain.from_iterable(self._placement.map(work_on_share, (self._inputs, compute), shares))
+        given = {} if direction is None else {"direction": direction}
+        return run(partial(compute, self._work, **given), self._pieces)
+
+    @cached_property
+    def _work(self) -> PieceWork:
+        return self._work_here()
 
     def _summed(self, parts: Iterable[Floats]) -> Floats:
         """Rows of all slices, from the rows of every piece; tiles add up."""
         out = np.zeros_like(self._rows)
-        for piece, rows in zip(pieces_of(self._plan), parts, strict=True):
+        for piece, rows in zip(self._pieces, parts, strict=True):
             out[piece.slices] += rows
         return out

@@ -1,0 +1,214 @@
+"""Where work runs on many machines: independent items over the workers of a Dask cluster, results in their order.
+
+The data are made known to the workers once; after that a function goes out with what all items share and with each
+item, and its results come back. What a lost worker had in hand is sent again, so losing one costs time, never the
+answer. Only what is gone for good - the scheduler, the last worker - ends in an error.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ringlet.amounts import format_bytes
+from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError
+from ringlet.execution.cluster import check_cluster, connected, describe, import_distributed, named_failures, workers
+from ringlet.execution.parcel import Parcel
+from ringlet.execution.threads import Threads
+from ringlet.sources import ArraySource, Source
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["DaskExecutor", "Placement", "Traffic"]
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_LARGEST_ARRAY = 1 << 30  # bytes of data in memory that are sent to workers; stores they open themselves
+_LOOK_SECONDS = 2.0  # between two looks whether anybody still works
+_WORKERLESS_SECONDS = 60.0  # a cluster without workers for so long has lost them
+_GONE = ("cancelled", "lost")  # states of a task that will not end
+_ATTEMPTS = 5  # to send an item after its worker was lost
+
+
+@dataclass
+class Traffic:
+    """What an executor has sent and received, counted as pickled.
+
+    Attributes
+    ----------
+    data : int
+        Bytes of data, or of the descriptions of stores, sent to workers.
+    out, back : int
+        Bytes of work sent out, and of results that came back.
+    tasks : int
+        Tasks whose results came back.
+    """
+
+    data: int = 0
+    out: int = 0
+    back: int = 0
+    tasks: int = 0
+
+
+class DaskExecutor:
+    """Runs the passes of a fit on a Dask cluster; Gram matrices and solves stay here.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to a scheduler with workers. It sends data to workers directly, unless it was made with
+        ``direct_to_workers=False`` because it cannot reach them.
+
+    Attributes
+    ----------
+    traffic : Traffic
+        What was sent and received so far.
+
+    Notes
+    -----
+    Data in memory are sent to the workers once a fit, up to 1 GB; keep larger ones in a store, e.g. zarr, that the
+    workers can open under the same path. A cluster runs the code that it is sent: use it in trusted networks only.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> from distributed import Client  # doctest: +SKIP
+    >>> client = Client("tcp://10.0.0.1:8786")  # doctest: +SKIP
+    >>> fit = ringlet.decompose(x, 20, executor=ringlet.DaskExecutor(client))  # doctest: +SKIP
+    """
+
+    def __init__(self, client: "Client") -> None:
+        distributed = import_distributed()
+        if not isinstance(client, distributed.Client):
+            raise ArgumentTypeError(f"client={client!r} is no client; give a distributed.Client")
+        if client.asynchronous:
+            raise ArgumentError("client is asynchronous, which is unsupported; give a distributed.Client(address)")
+        self._client = client
+        self.traffic = Traffic()
+
+    @classmethod
+    @contextmanager
+    def connect(cls, address: str) -> Iterator["DaskExecutor"]:
+        """An executor on the cluster whose scheduler listens at an address, for as long as the context is open."""
+        with connected(address) as client:
+            yield cls(client)
+
+    @contextmanager
+    def place(self, source: Source) -> Iterator["Placement"]:
+        """Make a source known to the workers, for as long as the context is open."""
+        if isinstance(source, ArraySource):
+            size = sum(part.nbytes for part in (source.array, source.mask, source.masked) if part is not None)
+            if size > _LARGEST_ARRAY:
+                raise ArgumentError(
+                    f"data of {format_bytes(size)} in memory are too large to be sent to workers (at most "
+                    f"{format_bytes(_LARGEST_ARRAY)}); keep them in a store that the workers can open, e.g. zarr"
+                )
+        with named_failures(self._client):
+            check_cluster(self._client)
+        yield Placement(self._client, source, self.traffic)
+
+
+class Placement:
+    """A source that the workers of a cluster know: functions can be mapped over parts of it."""
+
+    def __init__(self, client: "Client", source: Source, traffic: Traffic) -> None:
+        self._client = client
+        self._source = Parcel(source)
+        self._traffic = traffic
+        self._placed: Any = None  # a future
+        self._direct = client.direct_to_workers is not False
+
+    @property
+    def slots(self) -> int:
+        """How many tasks the workers take at a time."""
+        with named_failures(self._client):
+            return max(1, sum(workers(self._client).values()))
+
+    def map(
+        self, function: Callable[[Source, Any, Item], Result], shared: object, items: Iterable[Item]
+    ) -> Iterator[Result]:
+        """``function(source, shared, item)`` for every item, on the workers; results in the order of the items."""
+        call, parcels = Parcel((function, shared)), [Parcel(item) for item in items]
+        self._traffic.out += call.size + sum(parcel.size for parcel in parcels)
+        tasks: dict[int, Any] = {}
+        try:
+            for place in range(len(parcels)):
+                with named_failures(self._client):
+                    result = self._result(place, tasks, call, parcels)
+                del tasks[place]
+                self._traffic.back += result.size
+                self._traffic.tasks += 1
+                yield result.unpack()
+        finally:
+            if tasks and self._client.status == "running":
+                self._client.cancel(list(tasks.values()))
+
+    def _result(self, place: int, tasks: dict[int, Any], call: Parcel, parcels: Sequence[Parcel]) -> Parcel:
+        """The result at one place; what was not sent yet, or was lost with a worker, is sent (again)."""
+        for attempt in count(1):
+            try:
+                unsent = [
+                    later for later in range(place, len(parcels)) if later not in tasks or tasks[later].status in _GONE
+                ]
+                if unsent:
+                    tasks.update(zip(unsent, self._submit(call, [parcels[later] for later in unsent]), strict=True))
+                return self._wait_for(tasks[place])
+            except (CancelledError, OSError):  # a worker went, and with it what was sent to it
+                workers(self._client)  # fails if it is the scheduler that is gone
+                if attempt == _ATTEMPTS:
+                    raise
+                self._placed = None
+                tasks.pop(place, None)
+                sleep(0.1 * attempt)
+        raise AssertionError  # the loop does not end by itself
+
+    def _submit(self, call: Parcel, parcels: list[Parcel]) -> list[Any]:
+        if self._placed is None:
+            self._traffic.data += self._source.size
+            [self._placed] = self._send([self._source])
+        common, *items = self._send([call, *parcels])
+        count = len(items)
+        tasks: list[Any] = self._client.map(_work, [self._placed] * count, [common] * count, items, pure=False)
+        return tasks
+
+    def _send(self, parcels: list[Parcel]) -> list[Any]:
+        futures: list[Any] = self._client.scatter(parcels, direct=self._direct, hash=False)
+        return futures
+
+    def _wait_for(self, task: Any) -> Parcel:
+        """The result of a task, for as long as there is anybody to work on it."""
+        last_seen = monotonic()
+        while True:
+            try:
+                task.exception(timeout=_LOOK_SECONDS)  # waits; `gather` raises it, if there is one
+                result: Parcel = self._client.gather(task, direct=self._direct)
+                return result
+            except TimeoutError:
+                if task.status in _GONE:
+                    raise CancelledError(f"{task.key} is {task.status}") from None
+                if workers(self._client):
+                    last_seen = monotonic()
+                elif monotonic() - last_seen > _WORKERLESS_SECONDS:
+                    raise ExecutionError(
+                        f"{describe(self._client)} has had no workers for {_WORKERLESS_SECONDS:g} s; start some, and "
+                        "the fit again, from its checkpoint if there is one"
+                    ) from None
+
+
+def _work(placed: Parcel, call: Parcel, item: Parcel) -> Parcel:
+    """What a task does on its worker: with BLAS at one thread, as everywhere."""
+    try:
+        source = placed.unpack()
+    except Exception as error:
+        raise ExecutionError(f"a worker cannot open the data: {type(error).__name__}: {error}") from error
+    function, shared = call.unpack()
+    try:
+        with Threads(1):
+            return Parcel(function(source, shared, item.unpack()))
+    except (OSError, MemoryError) as error:
+        raise ExecutionError(f"a worker could not do its part: {type(error).__name__}: {error}") from error

@@ -1,0 +1,75 @@
+"""A pass over many machines: its pieces in shares, each with the rows of core k that its pieces need.
+
+Which pieces go together changes no bit of the result: pieces are computed and summed one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.execution import Profile
+from ringlet.solvers.operators import Workspace
+from ringlet.solvers.pieces import PassInputs, Piece, PieceWork
+from ringlet.solvers.plan import CorePlan
+from ringlet.sources import Source
+
+__all__ = ["Share", "share_count", "share_out", "work_on_share"]
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Result = TypeVar("Result")
+
+_LEAST_SECONDS = 0.05  # of a share: below that, sending it costs more than working on it
+_SHARES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
+_ENTRY_SECONDS = 1e-8  # for reading and weighting an entry, beside the products
+
+_workspace = Workspace()  # a worker's threads come back to it
+
+
+@dataclass(frozen=True)
+class Share:
+    """Some pieces of a pass, and the rows that they need.
+
+    Attributes
+    ----------
+    pieces : sequence of Piece
+    first : int
+        Slice that the first row is of.
+    rows : array
+        Rows of A_k.
+    direction : array or None
+        The same rows of the direction, in a line search.
+    """
+
+    pieces: Sequence[Piece]
+    first: int
+    rows: Floats
+    direction: Floats | None
+
+
+def share_count(plan: CorePlan, pieces: int, slots: int) -> int:
+    """How many shares a pass is worth, on so many slots; 1: it is not worth sending."""
+    seconds = 2 * plan.seconds + plan.entries * _ENTRY_SECONDS
+    return max(1, min(pieces, int(seconds / _LEAST_SECONDS), _SHARES_A_SLOT * slots))
+
+
+def share_out(pieces: Sequence[Piece], count: int, rows: Floats, direction: Floats | None) -> list[Share]:
+    """Neighbouring pieces together, in `count` shares of nearly equal size."""
+    bounds = [len(pieces) * place // count for place in range(count + 1)]
+    shares = []
+    for start, stop in pairwise(bounds):
+        own = pieces[start:stop]
+        span = slice(own[0].slices.start, own[-1].slices.stop)
+        shares.append(Share(own, span.start, rows[span], None if direction is None else direction[span]))
+    return shares
+
+
+def work_on_share(source: Source, shared: tuple[PassInputs, Callable[..., Result]], share: Share) -> list[Result]:
+    """What every piece of a share contributes; runs on the worker."""
+    inputs, compute = shared
+    work = PieceWork(source, inputs, share.rows, first=share.first, workspace=_workspace, profile=Profile())
+    given = {} if share.direction is None else {"direction": share.direction}
+    return [compute(work, piece, **given) for piece in share.pieces]
