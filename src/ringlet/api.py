@@ -24,6 +24,7 @@ from ringlet.solvers.solver import Plan, Solver
 from ringlet.solvers.status import Status
 from ringlet.sources import Source, as_source, survey
 from ringlet.sources.given import check_dtype
+from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
 __all__ = ["complete", "decompose", "default_solver", "plan"]
@@ -76,7 +77,8 @@ def decompose(
     every : int
         Save after so many sweeps each, and at the end.
     executor : DaskExecutor, optional
-        A cluster to do the passes over the data; the result is the same, to the bit.
+        A cluster to do the passes over the data; the result is the same, to the bit. For dask arrays it is by default
+        the cluster of the active client, if there is one.
 
     Returns
     -------
@@ -252,7 +254,7 @@ def _run(
     if init is not None and not solver.takes_init:
         raise ArgumentError(f"init is not allowed with {type(solver).__name__}, which starts by itself; leave it out")
     check_checkpoint(checkpoint, every, solver)
-    _check_executor(executor, solver)
+    executor = _checked_executor(executor, solver, source)
     found = survey(source)
     if found.observed < prod(source.shape) and not solver.handles_missing:
         raise ArgumentError(
@@ -277,9 +279,10 @@ def _run(
         return _Result(run.snapshot(), run.kernel, status, history, source, continuation)
 
 
-def _check_executor(executor: DaskExecutor | None, solver: Solver) -> None:
+def _checked_executor(executor: DaskExecutor | None, solver: Solver, source: Source) -> DaskExecutor | None:
+    """The executor given, or the one that data on a cluster suggest."""
     if executor is None:
-        return
+        return DaskExecutor.active() if solver.distributes and backed_by_dask(source) else None
     if not isinstance(executor, DaskExecutor):
         raise ArgumentTypeError(f"executor={executor!r} is no executor; give ringlet.DaskExecutor(client)")
     if not solver.distributes:
@@ -287,6 +290,7 @@ def _check_executor(executor: DaskExecutor | None, solver: Solver) -> None:
             f"executor is not allowed with {type(solver).__name__}, which works on one machine; leave it out, or use "
             "ringlet.SAWRTRD(), ringlet.AWRTRD() or ringlet.baselines.TRALS()"
         )
+    return executor
 
 
 def _checked_solver(solver: Solver | None) -> Solver | None:

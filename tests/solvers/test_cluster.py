@@ -17,7 +17,10 @@ from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError
 from ringlet.solvers import plan, shares
 from ringlet.solvers.pieces import pieces_of
 
+dask = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
+h5py = pytest.importorskip("h5py")
+zarr = pytest.importorskip("zarr")
 
 SHAPE, RANK = (40, 30, 3, 20), (5, 4, 3, 4)
 
@@ -109,6 +112,66 @@ def test_alternating_least_squares_run_on_workers_too(client):
     spread = decompose(x, RANK, solver=solver, executor=executor)
     assert bits(spread) == bits(decompose(x, RANK, solver=solver))
     assert executor.traffic.tasks > 20
+
+
+CHUNKS = (20, 30, 3, 10)
+
+
+def stored(x, kind, folder):
+    """The tensor as users keep large ones."""
+    if kind == "zarr":
+        return zarr.create_array(folder / "x.zarr", data=x, chunks=CHUNKS)
+    if kind == "hdf5":
+        with h5py.File(folder / "x.h5", "w") as file:
+            file.create_dataset("x", data=x, chunks=CHUNKS)
+        return folder / "x.h5"
+    return dask.from_array(x, chunks=CHUNKS)
+
+
+@pytest.mark.parametrize("kind", ["zarr", "hdf5", "dask"])
+def test_workers_open_stores_themselves(client, tmp_path, kind):
+    data, executor = stored(tensor("uint8"), kind, tmp_path), DaskExecutor(client)
+    mask = np.random.default_rng(1).random(SHAPE) < 0.8
+    solver = SAWRTRD(samples=1000, sweeps=1)
+    spread = decompose(data, RANK, solver=solver, mask=mask, executor=executor)
+    assert bits(spread) == bits(decompose(data, RANK, solver=solver, mask=mask))
+    assert executor.traffic.tasks >= 16
+    if kind in ("zarr", "hdf5"):
+        assert executor.traffic.data < mask.nbytes + 10_000  # the mask, and where the store is
+
+
+def test_data_that_workers_cannot_open_are_a_named_error(client, tmp_path):
+    data = stored(tensor("uint8"), "hdf5", tmp_path)
+
+    with pytest.raises(ExecutionError, match="a worker cannot open the data: FileNotFoundError"):
+        decompose(data, RANK, solver=AWRTRD(sweeps=1), executor=Hiding(client, data))
+
+
+class Hiding(DaskExecutor):
+    """Takes the file away before workers see it; this process has it open."""
+
+    def __init__(self, client, path):
+        super().__init__(client)
+        self._path = path
+
+    def place(self, source):
+        self._path.unlink()
+        return super().place(source)
+
+
+@pytest.mark.parametrize("persisted", [False, True])
+def test_dask_arrays_run_on_the_active_client_by_themselves(cluster, monkeypatch, persisted):
+    used = []
+    original = DaskExecutor.place
+    monkeypatch.setattr(DaskExecutor, "place", lambda self, source: used.append(self) or original(self, source))
+    x, solver = tensor("uint8"), SAWRTRD(samples=1000, sweeps=1)
+    lazy = dask.from_array(x, chunks=CHUNKS)
+    with distributed.Client(cluster) as client:
+        spread = decompose(client.persist(lazy) if persisted else lazy, RANK, solver=solver)
+        decompose(x, RANK, solver=solver)  # data in memory stay here
+    alone = decompose(lazy, RANK, solver=solver)
+    assert [executor.traffic.tasks >= 16 for executor in used] == [True]
+    assert bits(spread) == bits(alone)
 
 
 def test_traffic_is_sampled_cores_out_and_rows_back(client):

@@ -5,6 +5,7 @@ item, and its results come back. What a lost worker had in hand is sent again, s
 answer. Only what is gone for good - the scheduler, the last worker - ends in an error.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from ringlet.execution.cluster import check_cluster, connected, describe, import
 from ringlet.execution.parcel import Parcel
 from ringlet.execution.threads import Threads
 from ringlet.sources import ArraySource, Source
+from ringlet.sources.chunked import ChunkedSource
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -98,16 +100,24 @@ class DaskExecutor:
         with connected(address) as client:
             yield cls(client)
 
+    @classmethod
+    def active(cls) -> "DaskExecutor | None":
+        """An executor on the cluster of the client that is active in this process, if one is."""
+        client: Any = sys.modules.get("distributed.client")
+        try:
+            return cls(client.default_client()) if client is not None else None
+        except ValueError:  # Dask was loaded, but no client is there; or it is asynchronous
+            return None
+
     @contextmanager
     def place(self, source: Source) -> Iterator["Placement"]:
         """Make a source known to the workers, for as long as the context is open."""
-        if isinstance(source, ArraySource):
-            size = sum(part.nbytes for part in (source.array, source.mask, source.masked) if part is not None)
-            if size > _LARGEST_ARRAY:
-                raise ArgumentError(
-                    f"data of {format_bytes(size)} in memory are too large to be sent to workers (at most "
-                    f"{format_bytes(_LARGEST_ARRAY)}); keep them in a store that the workers can open, e.g. zarr"
-                )
+        size = _bytes_in_memory(source)
+        if size > _LARGEST_ARRAY:
+            raise ArgumentError(
+                f"data of {format_bytes(size)} in memory are too large to be sent to workers (at most "
+                f"{format_bytes(_LARGEST_ARRAY)}); keep them in a store that the workers can open, e.g. zarr"
+            )
         with named_failures(self._client):
             check_cluster(self._client)
         yield Placement(self._client, source, self.traffic)
@@ -198,6 +208,13 @@ class Placement:
                         f"{describe(self._client)} has had no workers for {_WORKERLESS_SECONDS:g} s; start some, and "
                         "the fit again, from its checkpoint if there is one"
                     ) from None
+
+
+def _bytes_in_memory(source: Source) -> int:
+    """Bytes of a source, its masks included, that are in memory here and would have to be sent."""
+    if isinstance(source, ArraySource):
+        return sum(part.nbytes for part in (source.array, source.mask, source.masked) if part is not None)
+    return sum(map(_bytes_in_memory, source.masks)) if isinstance(source, ChunkedSource) else 0
 
 
 def _work(placed: Parcel, call: Parcel, item: Parcel) -> Parcel:

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, FormatError, MissingDependencyError
 from ringlet.sources.array_files import choose_array, mask_key
+from ringlet.sources.base import Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
 
-__all__ = ["import_h5py", "import_zarr", "open_array", "open_mask", "store_source"]
+__all__ = ["backed_by_dask", "import_h5py", "import_zarr", "open_array", "open_mask", "store_source"]
 
 _MISSING_ATTRIBUTES = ("_FillValue", "missing_value")
 
@@ -64,6 +65,11 @@ def store_source(given: Any) -> ArraySource | ChunkedSource | None:
         if loaded is not None and isinstance(given, getattr(loaded, kind)):
             return wrap(given)
     return None
+
+
+def backed_by_dask(source: Source) -> bool:
+    """Whether the entries of a source come from a dask array."""
+    return isinstance(source, ChunkedSource) and isinstance(source.array, _DaskArray)
 
 
 def open_array(
