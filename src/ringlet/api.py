@@ -22,7 +22,8 @@ from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.solvers.solver import Plan, Solver
 from ringlet.solvers.status import Status
-from ringlet.sources import Source, as_source, survey
+from ringlet.sources import Chunks, Source, as_source, survey
+from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.given import check_dtype
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
@@ -114,6 +115,7 @@ def plan(
     *,
     solver: Solver | None = None,
     dtype: DTypeLike = np.uint8,
+    chunks: Sequence[int] | None = None,
 ) -> Plan:
     """Tell what a fit would do and need, without data and without doing it.
 
@@ -126,6 +128,8 @@ def plan(
         As in `decompose`.
     dtype : dtype
         Of the data.
+    chunks : sequence of int, optional
+        Of data in a store: the size of a chunk along every mode.
 
     Returns
     -------
@@ -155,7 +159,10 @@ def plan(
         raise ArgumentTypeError(f"dtype={dtype!r} is not a dtype; give that of the data, as 'float32'") from None
     check_dtype(kind)
     chosen = _checked_solver(solver) or default_solver(sizes)
-    return chosen.plan(sizes, chosen.bonds(rank, len(sizes)), kind)
+    bonds = chosen.bonds(rank, len(sizes))
+    if chunks is None or not isinstance(chosen, RobustRing):
+        return chosen.plan(sizes, bonds, kind)
+    return chosen.plan(sizes, bonds, kind, _checked_chunks(chunks, sizes))
 
 
 def complete(
@@ -206,6 +213,15 @@ def complete(
         assert ring is not None  # noqa: S101 - the solver fits one
         return Estimate(_labelled(ring, result.source), result.status, result.history)
     return Estimate(None, result.status, result.history, result.snapshot.tensor())
+
+
+def _checked_chunks(chunks: Sequence[int], shape: tuple[int, ...]) -> Chunks:
+    sizes = tuple(chunks)
+    if len(sizes) != len(shape):
+        raise ArgumentError(f"chunks={sizes} has {len(sizes)} entries but shape has {len(shape)}; give one a mode")
+    for size in sizes:
+        check_number("chunks", size, at_least=1, whole=True)
+    return regular_chunks(shape, sizes)
 
 
 def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:

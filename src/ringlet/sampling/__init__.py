@@ -1,12 +1,15 @@
 """How many and which indices a core update looks at."""
 
+from ringlet.sampling.chunk_draws import ChunkDraw, draw_entries
 from ringlet.sampling.draws import draw_rows, draw_subtensor, leverage_distribution, merge_rows, subset
 from ringlet.sampling.exact_leverage import draw_leverage_rows
 from ringlet.sampling.seeds import Purpose, stream
 from ringlet.sampling.sizes import sample_sizes
 
 __all__ = [
+    "ChunkDraw",
     "Purpose",
+    "draw_entries",
     "draw_leverage_rows",
     "draw_rows",
     "draw_subtensor",

@@ -15,6 +15,7 @@ class Purpose(IntEnum):
     PILOT = 2
     SURVEY = 3
     SKETCH = 4
+    CHUNKS = 5
     EXTENSION = 7
 
 

@@ -5,7 +5,7 @@ He & Atia, "Scalable and Robust Tensor Ring Decomposition for Large-scale Data",
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -18,6 +18,7 @@ from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.robust_run import RobustRun
 from ringlet.solvers.solver import IterativeSolver, working_dtype
+from ringlet.sources import Chunks
 
 __all__ = ["AWRTRD", "SAWRTRD", "RobustRing"]
 
@@ -59,14 +60,18 @@ class RobustRing(IterativeSolver):
     def columns(self) -> tuple[int | None, str]:
         """How many columns of the unfolding a core update uses (None: all), and how they are drawn."""
 
-    def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> FitPlan:
-        """Operations, bytes read and memory of a sweep."""
+    def plan(
+        self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any], chunks: Chunks | None = None
+    ) -> FitPlan:
+        """Operations, bytes read and memory of a sweep; of data in chunks, those of reading them, too."""
         samples, sampling = self.columns()
         return plan_fit(
             shape,
             rank,
             samples=samples,
-            by_rows=sampling != "subtensor",
+            by_rows=sampling.endswith("rows"),
+            chunks=chunks,
+            uniform=sampling == "uniform-subtensor",
             data_itemsize=dtype.itemsize,
             itemsize=working_dtype(dtype, self.dtype).itemsize,
             threads=Threads(self.threads).count,
@@ -78,7 +83,9 @@ class RobustRing(IterativeSolver):
         """Begin a fit; the driver sweeps it."""
         samples, sampling = self.columns()
         with Threads(self.threads) as threads, problem.place() as placement:
-            yield RobustRun(self, problem, threads, placement, samples=samples, sampling=sampling)
+            run = RobustRun(self, problem, threads, placement, samples=samples, sampling=sampling)
+            with closing(run):
+                yield run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +146,9 @@ class SAWRTRD(RobustRing):
     ----------
     samples : int
         Columns of the unfolding used in a core update (the paper's J), spread over the other modes by water-filling.
-    sampling : {"subtensor", "uniform-rows", "leverage-rows"}
-        Random subtensors (the paper's RStS), or single rows drawn uniformly or by leverage scores (its ablation).
+    sampling : {"subtensor", "uniform-subtensor", "uniform-rows", "leverage-rows"}
+        Random subtensors (the paper's RStS), which of data stored in chunks come from a few chunks; the same without
+        regard to chunks; or single rows drawn uniformly or by leverage scores (the paper's ablation).
     sweeps, tol, loss, sigma, sigma_factor, sigma_min, ridge, scaling, dtype, memory, threads
         As in `AWRTRD`.
 
@@ -155,12 +163,12 @@ class SAWRTRD(RobustRing):
     """
 
     samples: int = 30_000
-    sampling: Literal["subtensor", "uniform-rows", "leverage-rows"] = "subtensor"
+    sampling: Literal["subtensor", "uniform-subtensor", "uniform-rows", "leverage-rows"] = "subtensor"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("samples", self.samples, at_least=1, whole=True)
-        check_one_of("sampling", self.sampling, ("subtensor", "uniform-rows", "leverage-rows"))
+        check_one_of("sampling", self.sampling, ("subtensor", "uniform-subtensor", "uniform-rows", "leverage-rows"))
 
     def columns(self) -> tuple[int, str]:
         """`samples`, drawn by `sampling`."""

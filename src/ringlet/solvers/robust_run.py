@@ -17,22 +17,24 @@ from ringlet.ring.ranks import bond_limits
 from ringlet.robust import LOSSES, Kernel
 from ringlet.sampling import (
     Purpose,
+    draw_entries,
     draw_rows,
-    draw_subtensor,
     leverage_distribution,
     stream,
 )
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import RunState, SweepReport, relative_change
-from ringlet.solvers.operators import Workspace
+from ringlet.solvers.operators import Workspace, entry_order
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
+from ringlet.solvers.reading import Ahead, hold
 from ringlet.solvers.recall import name_cores, recall_cores, recall_number
 from ringlet.solvers.rows import RowSource, row_core
+from ringlet.solvers.sketching import RegionPass, Regions, Subtensors
 from ringlet.solvers.solver import check_fits_machine, working_dtype
 from ringlet.solvers.start import given_start, measure, random_start
 from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
-from ringlet.solvers.trust import NARROWING, Trust, draw_pilot, rule_width
+from ringlet.solvers.trust import NARROWING, Trust, draw_pilot, pilot_entries, rule_width
 from ringlet.sources import ArraySource, Source
 
 if TYPE_CHECKING:
@@ -121,12 +123,12 @@ class RobustRun:
         self.profile = Profile()
         self._loss = LOSSES[solver.loss]
         source = problem.source
-        if sampling != "subtensor" and not isinstance(source, ArraySource):
+        if sampling.endswith("rows") and not isinstance(source, ArraySource):
             raise ArgumentError(f"sampling={sampling!r} needs data in memory; use sampling='subtensor'")
-        if sampling != "subtensor" and placement is not None:
+        if sampling.endswith("rows") and placement is not None:
             raise ArgumentError(f"sampling={sampling!r} cannot use an executor; use sampling='subtensor'")
         self._dtype = working_dtype(source.dtype, solver.dtype)
-        self._plan = solver.plan(source.shape, problem.rank, source.dtype)
+        self._plan = solver.plan(source.shape, problem.rank, source.dtype, source.chunks)
         check_fits_machine(
             self._plan, f"rank {problem.rank} on shape {source.shape}", "give a smaller rank or fewer samples"
         )
@@ -143,6 +145,15 @@ class RobustRun:
         self._gram_room = np.zeros(0)
         kept = (core.plan.entries for core in self._plan.cores if core.keeps_weights)
         self._weights_room = np.empty(max(kept, default=0), self._dtype)
+        self._subtensors: Subtensors | None = None
+        self._held: Ahead[tuple[int, int], ArraySource] | None = None  # subtensors of stored data, in memory
+        self._regions: Regions | None = None  # all of stored data, a part after the other
+        if samples is not None:
+            self._subtensors = Subtensors(source, samples, problem.seed, uniform=sampling == "uniform-subtensor")
+            if source.chunks is not None and placement is None:  # else the workers read
+                self._held = Ahead(self._hold, self._following if self._plan.reads_ahead else lambda _: None)
+        elif source.chunks is not None:
+            self._regions = Regions(source, ahead=self._plan.reads_ahead)
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
         self._idle_sweeps = 0  # how many sweeps running have moved no core
@@ -168,6 +179,12 @@ class RobustRun:
         """The present model; cores are replaced, never written to, so it need not copy them."""
         return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
 
+    def close(self) -> None:
+        """Stop reading ahead."""
+        for reader in (self._held, self._regions):
+            if reader is not None:
+                reader.close()
+
     def state(self) -> RunState:
         """Cores, kernel width, how far it may narrow, idle sweeps; draws depend on the sweep's number alone."""
         return {
@@ -191,12 +208,9 @@ class RobustRun:
         moved, trusts = False, []
         for mode in range(len(self._cores)):
             with self.profile.part(f"mode {mode}"):
-                sketch = self._draw(number, mode)
-                trust = self._judge(sketch, number, mode)
-                if trust is None:  # nothing of the sample is observed
-                    continue
-                trusts.append(trust)
-                core = self._step(sketch, self._stream(sketch, mode), trust, mode)
+                trust, core = self._update(number, mode)
+                if trust is not None:
+                    trusts.append(trust)
                 if core is not None:
                     self._cores[mode] = core
                     self._grams.replace(mode, core)
@@ -217,7 +231,15 @@ class RobustRun:
             settling=settling,
         )
 
-    def _step(self, sketch: Sketch, streamed: StreamedPass, trust: Trust, mode: int) -> Core | None:
+    def _update(self, sweep: int, mode: int) -> tuple[Trust | None, Core | None]:
+        """The trust in a fresh sketch, and the new core; None where nothing is observed, or nothing moves."""
+        sketch = self._draw(sweep, mode)
+        trust = self._judge(sketch, sweep, mode)
+        if trust is None:
+            return None, None
+        return trust, self._step(sketch, self._whole_pass(sketch, mode), trust, mode)
+
+    def _step(self, sketch: Sketch, streamed: StreamedPass | RegionPass, trust: Trust, mode: int) -> Core | None:
         """One scaled steepest descent step on core k with exact line search; None if there is nowhere to go."""
         gradient = streamed.gradient(self._loss, trust.width, self._run)  # d = (W o P o (X - A S^T)) S
         direction, penalty = gradient, 0.0
@@ -253,18 +275,31 @@ class RobustRun:
     def _draw(self, sweep: int, mode: int) -> Sketch:
         """The random part of the data for one core update."""
         source, shape = self._problem.source, self._problem.source.shape
-        rng = stream(self._problem.seed, Purpose.SAMPLE, sweep, mode)
-        if self._sampling == "subtensor":
-            if self._samples is None:
-                index = tuple(np.arange(length) for length in shape)
-            else:
-                index = draw_subtensor(shape, self._samples, rng, whole=mode)
-            cores = [
-                core if len(indices) == length else core[:, indices, :]
-                for core, indices, length in zip(self._cores, index, shape, strict=True)
-            ]
+        if self._sampling.endswith("rows"):
+            return self._draw_rows(mode, stream(self._problem.seed, Purpose.SAMPLE, sweep, mode))
+        index = tuple(map(np.arange, shape)) if self._subtensors is None else self._subtensors.index(sweep, mode)
+        cores = [
+            core if len(indices) == length else core[:, indices, :]
+            for core, indices, length in zip(self._cores, index, shape, strict=True)
+        ]
+        if self._held is None:
             return Sketch(source, mode, index, cores)
-        return self._draw_rows(mode, rng)
+        held = self._held((sweep, mode))
+        return Sketch(held, mode, tuple(map(np.arange, held.shape)), cores)
+
+    def _hold(self, moment: tuple[int, int]) -> ArraySource:
+        """What a core update looks at, in memory, laid out as the update reads it."""
+        assert self._subtensors is not None  # noqa: S101 - only subtensors are held
+        index = self._subtensors.index(*moment)
+        sizes = tuple(len(indices) for indices in index)
+        return hold(self._problem.source, index, entry_order(plan_core(sizes, self._problem.rank, moment[1])))
+
+    def _following(self, moment: tuple[int, int]) -> tuple[int, int] | None:
+        """The core update after this one."""
+        sweep, mode = moment
+        if mode + 1 < len(self._cores):
+            return sweep, mode + 1
+        return (sweep + 1, 0) if sweep < self._solver.sweeps else None
 
     def _draw_rows(self, mode: int, rng: np.random.Generator) -> Sketch:
         """Single rows of the unfolding, as an order-2 problem: (core k, the product of all others at the rows)."""
@@ -285,10 +320,17 @@ class RobustRun:
 
     def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
         """Kernel width, loss and mean weight from a small random part of the sketch."""
-        chosen = draw_pilot(sketch.sizes, stream(self._problem.seed, Purpose.PILOT, sweep, mode))
-        index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
+        if self._regions is None:
+            chosen = draw_pilot(sketch.sizes, stream(self._problem.seed, Purpose.PILOT, sweep, mode))
+            index = tuple(indices[part] for indices, part in zip(sketch.index, chosen, strict=True))
+            source = sketch.source
+        else:  # all of a store: the pilot comes from a few chunks
+            entries = pilot_entries(sketch.sizes)
+            chosen = draw_entries(sketch.source, entries, self._problem.seed, Purpose.PILOT, sweep, mode)
+            index = tuple(np.arange(len(part)) for part in chosen)
+            source = hold(sketch.source, chosen, tuple(range(len(chosen))))
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
-        pilot = self._stream(Sketch(sketch.source, sketch.mode, index, cores)).residuals()
+        pilot = self._stream(Sketch(source, sketch.mode, index, cores)).residuals()
         if not pilot.size:
             return None
         return Trust.of(pilot, self._loss, self._width(pilot))
@@ -301,6 +343,22 @@ class RobustRun:
         """
         width = rule_width(self._solver, pilot, self._size)
         return max(width, self._narrowest) if isinstance(self._solver.sigma, str) else width
+
+    def _whole_pass(self, sketch: Sketch, mode: int) -> StreamedPass | RegionPass:
+        """The pass that core `mode` is updated from."""
+        if self._regions is None:
+            return self._stream(sketch, mode)
+
+        regions = self._regions
+
+        def over(number: int, cores: list[Core]) -> StreamedPass:
+            if self._placement is None:
+                held = regions.held(number)
+                return self._stream(Sketch(held, mode, tuple(map(np.arange, held.shape)), cores), mode)
+            index = tuple(np.arange(span.start, span.stop) for span in regions.blocks[number])
+            return self._stream(Sketch(sketch.source, mode, index, cores), mode)
+
+        return RegionPass(regions.blocks, sketch.cores, mode, over)
 
     def _stream(self, sketch: Sketch, mode: int | None = None) -> StreamedPass:
         """A pass over a sketch: over the one that core `mode` is updated from, or over a pilot."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError
 from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
-from ringlet.sampling import Purpose, draw_subtensor, stream
+from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import Source, Survey
 
 __all__ = ["Scale", "given_start", "measure", "random_start"]
@@ -51,8 +51,7 @@ class Scale:
 
 def measure(source: Source, found: Survey, seed: int) -> Scale:
     """Size and centre of the data, from a random subtensor of the observed entries."""
-    rng = stream(seed, Purpose.SURVEY)
-    values, observed = source.read(draw_subtensor(source.shape, _MEASURED_ENTRIES, rng))
+    values, observed = source.read(draw_entries(source, _MEASURED_ENTRIES, seed, Purpose.SURVEY))
     sample = (values if observed is None else values[observed]).astype(np.float64).ravel()
     if not sample.size:  # very sparse data: the range is all that is known
         sample = np.array([found.minimum, found.maximum])

@@ -15,7 +15,7 @@ from ringlet.solvers.pieces import LARGEST_ENTRY
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = ["NARROWING", "Trust", "draw_pilot", "rule_width"]
+__all__ = ["NARROWING", "Trust", "draw_pilot", "pilot_entries", "rule_width"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -42,10 +42,15 @@ class Trust:
         return cls(width, float(np.mean(loss.value(residuals, width))), float(np.mean(weights)))
 
 
-def draw_pilot(sizes: Sequence[int], rng: np.random.Generator) -> list[NDArray[np.intp]]:
+def pilot_entries(sizes: Sequence[int]) -> int:
+    """How many entries of a sketch of these sizes to measure the kernel width on."""
+    return min(max(prod(sizes) // _PILOT_SHARE, _PILOT_LEAST), _PILOT_MOST)
+
+
+def draw_pilot(sizes: Sequence[int], rng: np.random.Generator) -> tuple[NDArray[np.intp], ...]:
     """A small random part of a sketch of these sizes, one array of indices a mode."""
-    entries = min(max(prod(sizes) // _PILOT_SHARE, _PILOT_LEAST), _PILOT_MOST)
-    return [subset(length, size, rng) for length, size in zip(sizes, sample_sizes(sizes, entries), strict=True)]
+    shares = sample_sizes(sizes, pilot_entries(sizes))
+    return tuple(subset(length, size, rng) for length, size in zip(sizes, shares, strict=True))
 
 
 def rule_width(solver: "RobustRing", residuals: Floats, size: float) -> float:

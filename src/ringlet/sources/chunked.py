@@ -18,9 +18,9 @@ from ringlet.sources.base import Block, Chunks, Source
 from ringlet.sources.gathering import gather
 from ringlet.sources.observing import observed_entries
 
-__all__ = ["ChunkedSource", "regular_chunks", "row_chunks"]
+__all__ = ["CELL_ENTRIES", "ChunkedSource", "regular_chunks", "row_chunks"]
 
-_CELL_ENTRIES = 1 << 20  # chunks that lie side by side are read in one go, up to so many entries together
+CELL_ENTRIES = 1 << 20  # chunks that lie side by side are read in one go, up to so many entries together
 _ROW_ENTRIES = 1 << 18
 
 
@@ -93,7 +93,7 @@ class ChunkedSource:
             np.arange(length)[chosen] if isinstance(chosen, slice) else np.asarray(chosen)
             for chosen, length in zip(block, self.shape, strict=True)
         ]
-        room = _CELL_ENTRIES // max(1, prod(max(lengths) for lengths in self.chunks))
+        room = CELL_ENTRIES // max(1, prod(max(lengths) for lengths in self.chunks))
         pieces: list[list[_Piece]] = [[]] * len(block)
         for mode in reversed(range(len(block))):
             together = 1

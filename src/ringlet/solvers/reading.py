@@ -1,0 +1,76 @@
+"""Sketches of stored data, held in memory while they are used, the next one read while this one is computed with.
+
+What is drawn depends on the seed, the sweep and the mode, never on the cores, so reading ahead changes nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.sources import ArraySource, Block, Source
+
+__all__ = ["Ahead", "hold"]
+
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+
+
+def hold(source: Source, index: Sequence[slice | NDArray[np.intp]], order: tuple[int, ...]) -> ArraySource:
+    """Read a block of a source into memory, laid out with the modes in the given order; its modes stay as they are.
+
+    Examples
+    --------
+    >>> held = hold(ArraySource(np.arange(6.0).reshape(2, 3)), (slice(0, 2), np.array([0, 2])), (1, 0))
+    >>> held.array.tolist(), held.array.flags.f_contiguous
+    ([[0.0, 2.0], [3.0, 5.0]], True)
+    """
+    block: Block = tuple(
+        slice(0, length) if not isinstance(chosen, slice) and len(chosen) == length else chosen
+        for chosen, length in zip(index, source.shape, strict=True)
+    )
+    values, observed = source.read(block, order)
+    back = tuple(np.argsort(order))
+    values = np.ascontiguousarray(values).transpose(back)
+    return ArraySource(values, None if observed is None else np.ascontiguousarray(observed).transpose(back))
+
+
+class Ahead(Generic[Key, Result]):
+    """A function whose next result is made in the background while this one is used.
+
+    Parameters
+    ----------
+    function : callable of one argument
+        Deterministic.
+    following : callable
+        The argument that will be asked for after this one, or None.
+
+    Examples
+    --------
+    >>> squares = Ahead(lambda n: n * n, lambda n: n + 1 if n < 3 else None)
+    >>> [squares(n) for n in (1, 2, 3)]
+    [1, 4, 9]
+    >>> squares.close()
+    """
+
+    def __init__(self, function: Callable[[Key], Result], following: Callable[[Key], Key | None]) -> None:
+        self._function = function
+        self._following = following
+        self._next: tuple[Key, Future[Result]] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ringlet-read")
+
+    def __call__(self, key: Key) -> Result:
+        """The result for this argument; that for the following one is begun."""
+        waiting, self._next = self._next, None
+        result = waiting[1].result() if waiting is not None and waiting[0] == key else self._function(key)
+        following = self._following(key)
+        if following is not None:
+            self._next = following, self._thread.submit(self._function, following)
+        return result
+
+    def close(self) -> None:
+        """End the background thread; what it is reading is dropped."""
+        self._next = None
+        self._thread.shutdown(wait=True, cancel_futures=True)
