@@ -41,6 +41,10 @@ def fit(folder, sweeps, callback=None):
     return hashlib.sha256(told).hexdigest()
 
 
+def ended(child):
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 def killed(work, wait):
     """Fork a child that does `work`; `wait` may kill it. Whether it was killed."""
     SWEEPS[:8] = bytes(8)
@@ -82,7 +86,7 @@ def at_moments(folder, kills, sweeps=6):
         after, moment = rng.integers(sweeps), 2 * sweep_time * rng.random()
 
         def kill(child, after=after, moment=moment):
-            while int.from_bytes(SWEEPS[:8], "little") < after:
+            while int.from_bytes(SWEEPS[:8], "little") < after and not ended(child):
                 time.sleep(1e-4)
             time.sleep(moment)
             os.kill(child, signal.SIGKILL)

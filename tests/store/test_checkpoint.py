@@ -18,8 +18,17 @@ from safetensors.numpy import load_file
 
 from file_operations import unwatch, watch
 from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
-from ringlet.baselines import SampledTRALS
-from ringlet.errors import ArgumentError, CheckpointError, CheckpointWarning, FormatError, OutputError, RingletError
+from ringlet.baselines import RandomizedTRALS, SampledTRALS
+from ringlet.errors import (
+    ArgumentError,
+    CheckpointError,
+    CheckpointWarning,
+    FormatError,
+    MissingFileError,
+    OutputError,
+    RingletError,
+)
+from ringlet.store.checkpoint import read_checkpoint
 from ringlet.store.sealed import seal
 from ringlet.store.slots import read_slot
 
@@ -79,6 +88,19 @@ def test_a_fit_that_is_refused_leaves_no_folder(quick_path):
     with pytest.raises(RingletError):
         fit(quick_path / "x", init=[np.ones((3, 3, 3))] * 3)
     assert names_in(quick_path) == []
+
+
+def test_what_a_killed_process_has_left_half_written_is_swept_away(quick_path, expected):
+    folder = begun(quick_path / "x")
+    (folder / ".ringlet-0123456789abcdef.safetensors").write_bytes(b"half")
+    assert bits(fit(folder)) == expected
+    assert names_in(folder) == ["lock", *SLOTS]
+
+
+def test_a_look_at_a_checkpoint_needs_one(quick_path):
+    assert len(read_checkpoint(begun(quick_path / "x")).saved.history) == 3
+    with pytest.raises(MissingFileError, match="nowhere holds no checkpoint"):
+        read_checkpoint(quick_path / "nowhere")
 
 
 def test_links_are_followed(quick_path, expected):
@@ -289,6 +311,14 @@ def test_large_data_are_told_apart_without_hashing_all_of_them(quick_path):
     assert len(decompose(data, 1, solver=solver, checkpoint=quick_path / "x").history) == 2
 
 
+def test_parameters_that_are_lists_are_told_apart_too(quick_path):
+    data = np.nan_to_num(DATA)
+    decompose(data, 2, solver=RandomizedTRALS(sketch=[5, 5, 4], sweeps=1), checkpoint=quick_path / "x")
+    decompose(data, 2, solver=RandomizedTRALS(sketch=(5, 5, 4), sweeps=2), checkpoint=quick_path / "x")
+    with pytest.raises(ArgumentError, match=r"sketch is \[5, 5, 4\] there and \[5, 5, 5\] here"):
+        decompose(data, 2, solver=RandomizedTRALS(sketch=(5, 5, 5), sweeps=2), checkpoint=quick_path / "x")
+
+
 def test_sweeps_count_where_they_change_what_a_sweep_does(quick_path):
     """SampledTRALS averages in the last third of its sweeps."""
     data = np.nan_to_num(DATA)
@@ -490,6 +520,22 @@ def test_a_fit_inside_a_fit_is_refused_too(quick_path):
 
     fit(quick_path / "x", callback=again)
     assert refused == [1, 2, 3, 4]
+
+
+def test_a_folder_that_another_fit_takes_away_meanwhile_is_not_used(quick_path):
+    """Between opening the lock's file and locking it, the other fit ends, and a third one begins."""
+
+    def take_away(_, name):
+        if name == "flock":
+            (quick_path / "x" / "lock").unlink()
+            (quick_path / "x" / "lock").touch()
+
+    watch(take_away)
+    try:
+        with pytest.raises(CheckpointError, match="in use by another fit"):
+            fit(quick_path / "x")
+    finally:
+        unwatch()
 
 
 def test_the_lock_is_free_again_after_an_error(quick_path, expected):
