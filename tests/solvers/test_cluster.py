@@ -16,6 +16,7 @@ from ringlet.baselines import TRALS, TRSVD
 from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError
 from ringlet.solvers import plan, shares
 from ringlet.solvers.pieces import pieces_of
+from ringlet.store.checkpoint import holds_checkpoint
 
 dask = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -214,14 +215,19 @@ def doomed(tmp_path):
         process.kill()
 
 
-def test_a_lost_scheduler_is_a_named_error(doomed):
+def test_a_lost_scheduler_is_a_named_error_and_the_fit_goes_on_from_its_checkpoint(doomed, quick_path):
     process, address = doomed
+    x, solver, folder = tensor("uint8"), AWRTRD(sweeps=60, tol=0), quick_path / "run.ckpt"
     with distributed.Client(address, set_as_default=False, timeout=20) as client:
         executor = DaskExecutor(client)
-        killer = when(lambda: executor.traffic.tasks >= 10, process.kill)
+        killer = when(lambda: holds_checkpoint(folder), process.kill)
         with pytest.raises(ExecutionError, match=r"scheduler at tcp://.* was lost .*; start it and the fit again"):
-            decompose(tensor("uint8"), RANK, solver=AWRTRD(sweeps=200, tol=0), executor=executor)
+            decompose(x, RANK, solver=solver, executor=executor, checkpoint=folder)
         killer.join()
+    sweeps = []
+    here = decompose(x, RANK, solver=solver, checkpoint=folder, callback=lambda state: sweeps.append(state.sweep))
+    assert 1 < sweeps[0] <= 60
+    assert bits(here) == bits(decompose(x, RANK, solver=solver))
 
 
 def test_a_closed_client_is_refused(cluster):

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+import dask.array
 import numpy as np
 import pytest
 import zarr
@@ -77,8 +78,11 @@ def test_a_fit_of_a_chunked_store_is_resumed_and_told_from_one_of_an_array(quick
         folder = quick_path / f"{last}.ckpt"
         decompose(store, RANK, solver=solver, checkpoint=folder, callback=lambda state, last=last: state.sweep == last)
         assert bits(decompose(quick_path / "x.zarr", RANK, solver=solver, checkpoint=folder)) == bits(whole)
-    with pytest.raises(ArgumentError, match=r"chunk is \[4, 4, 3, 2\] there and None here"):
+    with pytest.raises(ArgumentError, match=r"chunks is \[4, 4, 3, 2\] there and None here"):
         decompose(HOLED, RANK, solver=solver, checkpoint=folder)
+    other = dask.array.from_array(HOLED, chunks=((4, 3, 2), 4, 3, 2))
+    with pytest.raises(ArgumentError, match=r"chunks is .* there and \[\[4, 3, 2\], 4, 3, 2\] here"):
+        decompose(other, RANK, solver=solver, checkpoint=folder)
 
 
 def test_saving_changes_nothing(quick_path):

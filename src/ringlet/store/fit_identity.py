@@ -31,7 +31,7 @@ def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
     return {
         "shape": list(source.shape),
         "data's dtype": source.dtype.name,
-        "chunk": None if source.chunks is None else [lengths[0] for lengths in source.chunks],  # decides the draws
+        "chunks": None if source.chunks is None else [_chunk(lengths) for lengths in source.chunks],  # decide the draws
         "observed entries": found.observed,
         "range of the data": [_plain(found.minimum), _plain(found.maximum)],
         "fingerprint of the data": fingerprint(source),
@@ -77,6 +77,13 @@ def fingerprint(source: Source) -> str:
             digest.update(np.packbits(observed).tobytes())
         digest.update(_bytes(values))
     return digest.hexdigest()[:16]
+
+
+def _chunk(lengths: Sequence[int]) -> int | list[int]:
+    """The length of chunks along a mode; all lengths, if more than the last one differ."""
+    first, *others = lengths
+    regular = all(length == first for length in others[:-1]) and lengths[-1] <= first
+    return first if regular else list(lengths)
 
 
 def _blocks(shape: Sequence[int]) -> Iterator[Block]:
