@@ -106,15 +106,18 @@ class _BlasLimit:
     def __init__(self) -> None:
         self._lock = Lock()
         self._holders = 0
+        self._libraries: Any = None
         self._limits: Any = None
 
     def hold(self) -> None:
         import scipy.linalg.lapack  # noqa: F401 - SciPy has a BLAS of its own: only what is loaded can be held
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
 
         with self._lock:
+            if self._libraries is None:
+                self._libraries = ThreadpoolController()  # looking for them takes milliseconds
             if self._holders == 0:
-                self._limits = threadpool_limits(limits=1, user_api="blas")
+                self._limits = self._libraries.limit(limits=1, user_api="blas")
             self._holders += 1
 
     def release(self) -> None:
