@@ -86,5 +86,5 @@ def _warnings_in_one_line() -> Iterator[None]:
 def main() -> None:
     """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
 
-    Reads and writes pictures, videos, npy, npz and mat files. Start with: ringlet demo
+    Reads and writes pictures, videos, npy, npz, mat and HDF5 files and zarr stores. Start with: ringlet demo
     """

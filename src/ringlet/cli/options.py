@@ -159,7 +159,7 @@ data_options = _gathered(
             "--mask",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Which entries are known: an npy, npz or mat file, 1 = known; or a picture, black = missing",
+            help="Which entries are known: an array in a file or store, 1 = known; or a picture, black = missing.",
         ),
         click.option(
             "--missing",
@@ -167,7 +167,7 @@ data_options = _gathered(
             metavar="nan|VALUE",
             help="Entries that equal VALUE are missing, e.g. 0. NaN always is.",
         ),
-        click.option("--key", metavar="NAME", help="Which array of an npz or mat file."),
+        click.option("--key", metavar="NAME", help="Which array of a file or store of several."),
     ],
 )
 

@@ -13,7 +13,9 @@ from ringlet.ring import TensorRing
 from ringlet.sources import Source
 from ringlet.sources.files import Loaded
 from ringlet.sources.media import import_av, import_pillow
+from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_output, check_outputs, output_target
+from ringlet.store.chunked_outputs import write_store
 from ringlet.store.outputs import as_dtype, check_kind, write_array, write_video
 
 __all__ = ["check_paths", "check_restored", "write_restored"]
@@ -36,7 +38,7 @@ def check_restored(path: Path, loaded: Loaded) -> None:
     """Refuse a path that cannot hold the restored tensor in the dtype of the damaged one, or lacks its library."""
     source = loaded.source
     kind = check_kind(path, source.shape)
-    if {kind, loaded.kind} == {"image", "video"}:
+    if {kind, loaded.kind} in ({"image", "video"}, {"image", "frames"}):
         raise ArgumentError(f"cannot write {path}: a picture gives a picture, a video gives a video")
     if kind in ("image", "video") and not _fits_pixels(path, source):
         raise ArgumentError(
@@ -47,6 +49,10 @@ def check_restored(path: Path, loaded: Loaded) -> None:
         import_pillow()
     elif kind == "video":
         import_av()
+    elif kind == "zarr":
+        import_zarr()
+    elif kind == "hdf5":
+        import_h5py()
 
 
 def _fits_pixels(path: Path, source: Source) -> bool:
@@ -58,12 +64,24 @@ def write_restored(path: Path, ring: TensorRing, loaded: Loaded, *, force: bool)
     """Write all entries of a ring as a file of the kind that the suffix says.
 
     Whole numbers are rounded and clipped to the input's dtype. The tensor never exists in floats as a whole,
-    and for videos and npy files not as a whole at all.
+    and for videos, npy files and stores not as a whole at all.
     """
-    dtype = loaded.source.dtype
+    source, dtype = loaded.source, loaded.source.dtype
     kind = check_kind(path, ring.shape)
     if kind == "video":
         write_video(path, _frames(ring), loaded.frame_rate or _DEFAULT_RATE, force=force)
+    elif kind in ("zarr", "hdf5"):
+        write_store(
+            path,
+            lambda block: as_dtype(ring[block], dtype),
+            ring.shape,
+            dtype,
+            chunks=source.chunks,
+            names=source.names,
+            units=source.units,
+            key=loaded.key if loaded.kind == kind else None,
+            force=force,
+        )
     elif kind == "npy":
         check_outputs([path], force=force)
         with atomic_output(path) as temporary:

@@ -9,7 +9,7 @@ from typing import Literal
 from ringlet.errors import ArgumentError, FormatError, MissingFileError, RingletError
 from ringlet.sources.media import IMAGE_SUFFIXES
 
-__all__ = ["IMAGE_SUFFIXES", "VIDEO_SUFFIXES", "Kind", "kind_of", "reading", "split_key"]
+__all__ = ["IMAGE_SUFFIXES", "VIDEO_SUFFIXES", "Kind", "is_zarr", "kind_of", "reading", "split_key"]
 
 Kind = Literal["npy", "npz", "mat", "image", "video", "frames", "zarr", "hdf5"]
 
@@ -76,8 +76,13 @@ def kind_of(path: Path) -> Kind:
     return kind
 
 
+def is_zarr(path: Path) -> bool:
+    """Whether a folder is a zarr store."""
+    return any((path / name).is_file() for name in _ZARR_FILES)
+
+
 def _kind_of_folder(path: Path) -> Kind:
-    if any((path / name).is_file() for name in _ZARR_FILES):
+    if is_zarr(path):
         return "zarr"
     if any(file.suffix.lower() in IMAGE_SUFFIXES for file in path.iterdir()):
         return "frames"

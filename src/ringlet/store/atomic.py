@@ -8,8 +8,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
+from ringlet.sources.kinds import is_zarr
 
-__all__ = ["TEMPORARY", "atomic_output", "check_outputs", "output_target", "sync_directory"]
+__all__ = ["TEMPORARY", "atomic_folder", "atomic_output", "check_outputs", "output_target", "sync_directory"]
 
 TEMPORARY = ".ringlet-"  # how the names of files begin that are still being written
 
@@ -39,7 +40,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     """
     for path in map(Path, paths):
         target = output_target(path)
-        if target.exists() and not target.is_file():
+        if target.exists() and not (target.is_file() or is_zarr(target)):
             raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
         if target.exists() and not force:
             raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force")
@@ -118,6 +119,49 @@ def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException as error:
         with suppress(OSError):  # The reason that brought us here is the one worth telling.
             temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, RingletError):
+            raise _output_error(path, error) from error
+        raise
+
+
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write a folder that appears under its name only when it is complete; one that stood there is replaced.
+
+    Yields
+    ------
+    Path
+        An empty temporary folder beside the target, to be filled inside the block.
+
+    Raises
+    ------
+    OutputError
+        In place of any OSError, inside the block or after it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_folder(Path(folder, "letters")) as temporary:
+    ...         _ = Path(temporary, "a.txt").write_text("a")
+    ...     print([file.name for file in Path(folder, "letters").iterdir()])
+    ['a.txt']
+    """
+    target = output_target(path)
+    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+    try:
+        temporary.mkdir()
+        yield temporary
+        if target.exists():  # folders cannot be swapped: for an instant there is none
+            old = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+            target.rename(old)
+            temporary.rename(target)
+            shutil.rmtree(old)
+        else:
+            temporary.rename(target)
+        sync_directory(target.parent)
+    except BaseException as error:
+        shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError) and not isinstance(error, RingletError):
             raise _output_error(path, error) from error
         raise

@@ -1,4 +1,4 @@
-"""Writing tensors as npy, npz, mat, pictures and videos: the counterpart of `ringlet.sources.files`."""
+"""Writing tensors as npy, npz, mat, zarr, HDF5, pictures and videos: the counterpart of `ringlet.sources.files`."""
 
 import os
 import zipfile
@@ -16,11 +16,19 @@ from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.store.chunked_outputs import write_store
 
 __all__ = ["as_dtype", "check_kind", "write_array", "write_video"]
 
 _DEFAULT_RATE = 25
-_ARRAYS: dict[str, Kind] = {".npy": "npy", ".npz": "npz", ".mat": "mat"}
+_ARRAYS: dict[str, Kind] = {
+    ".npy": "npy",
+    ".npz": "npz",
+    ".mat": "mat",
+    ".zarr": "zarr",
+    ".h5": "hdf5",
+    ".hdf5": "hdf5",
+}
 _VIDEOS = (".mp4", ".mov", ".mkv", ".avi")  # The containers that hold H.264; webm does not.
 _COLOURS = {".png": (3, 4), ".webp": (3, 4), ".jpg": (3,), ".jpeg": (3,), ".bmp": (3,)}
 _IMAGE_FORMATS = {".png": "PNG", ".webp": "WEBP", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
@@ -76,7 +84,7 @@ def check_kind(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Kind:
 
     Returns
     -------
-    {"npy", "npz", "mat", "image", "video"}
+    {"npy", "npz", "mat", "zarr", "hdf5", "image", "video"}
         The kind of file the suffix stands for.
 
     Raises
@@ -118,14 +126,14 @@ def write_array(
     Parameters
     ----------
     path : path
-        A suffix of .npy, .npz, .mat, .png, .jpg, .jpeg, .webp, .bmp, .mp4, .mov, .mkv or .avi.
+        A suffix of .npy, .npz, .mat, .zarr, .h5, .hdf5, .png, .jpg, .jpeg, .webp, .bmp, .mp4, .mov, .mkv or .avi.
     array : array
         Real numbers. Pictures: ``(height, width)`` or ``(height, width, 3 or 4)``. Videos:
         ``(height, width, 3, frames)`` or ``(height, width, frames)``.
     frame_rate : number, optional
         Frames a second of a video, 25 if not given.
     key : str, optional
-        The array's name in an npz or mat file, "tensor" if not given.
+        The array's name in an npz, mat or HDF5 file, "tensor" if not given, or in a zarr group.
     force : bool
         Replace an existing file.
 
@@ -141,6 +149,9 @@ def write_array(
     if array.dtype.kind not in "biuf":
         raise ArgumentTypeError(f"cannot write an array of dtype {array.dtype}; only real numbers and truth values")
     kind = check_kind(path, array.shape)
+    if kind in ("zarr", "hdf5"):
+        write_store(path, array.__getitem__, array.shape, array.dtype, key=key, force=force)
+        return
     key = "tensor" if key is None else key
     if kind == "video":
         rate = _DEFAULT_RATE if frame_rate is None else frame_rate

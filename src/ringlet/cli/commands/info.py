@@ -1,6 +1,7 @@
 """`ringlet info`: what is in a .ring file, a checkpoint or a data file."""
 
 from dataclasses import asdict
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from ringlet.cli.ring_text import ring_text
 from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
 from ringlet.ring import TensorRing
 from ringlet.ring.transfer import loop_cost
+from ringlet.sources import Source
 from ringlet.store.checkpoint import holds_checkpoint, read_checkpoint
 from ringlet.store.slots import Slot
 
@@ -27,7 +29,7 @@ _LARGEST_NORM = 1 << 30  # bytes
 @data_options
 @json_option
 def command(source: Path, data: DataOptions, as_json: bool) -> None:
-    """Say what is in FILE: a .ring file, a checkpoint, a picture, a video, or an npy, npz or mat file."""
+    """Say what is in FILE: a .ring file, a checkpoint, or any file, folder or store that can be fitted."""
     if source.suffix.lower() == ".ring":
         ring = TensorRing.load(source)
         if as_json:
@@ -114,6 +116,7 @@ def _data_facts(given: Input) -> list[tuple[str, str]]:
         ("shape", shape),
         ("type", str(source.dtype)),
         ("size", format_bytes(given.nbytes)),
+        *_chunk_facts(source),
         ("range", "nothing is known" if look.low is None else f"{look.low:g} to {look.high:g}"),
         ("missing", percent(given.missing_share)),
     ]
@@ -124,6 +127,13 @@ def _data_facts(given: Input) -> list[tuple[str, str]]:
     return facts
 
 
+def _chunk_facts(source: Source) -> list[tuple[str, str]]:
+    if source.chunks is None:
+        return []
+    count = prod(len(lengths) for lengths in source.chunks)
+    return [("chunks", f"{count:,} of {times(max(lengths) for lengths in source.chunks)}")]
+
+
 def _data_content(given: Input) -> dict[str, Any]:
     loaded, look = given.loaded, given.look
     return {
@@ -131,6 +141,7 @@ def _data_content(given: Input) -> dict[str, Any]:
         "kind": loaded.kind,
         "names": given.source.names,
         "key": loaded.key,
+        "chunks": None if given.source.chunks is None else [max(lengths) for lengths in given.source.chunks],
         "minimum": look.low,
         "maximum": look.high,
         "frame_rate": None if loaded.frame_rate is None else float(loaded.frame_rate),

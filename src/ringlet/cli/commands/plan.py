@@ -33,6 +33,7 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
 @click.option(
     "--dtype", type=click.Choice(_DTYPES), default="uint8", show_default=True, help="Its dtype, with --shape."
 )
+@click.option("--chunks", type=SHAPE, metavar="I,J,...", help="Size of its chunks, if it is in a store, with --shape.")
 @data_options
 @solver_options
 @json_option
@@ -41,6 +42,7 @@ def command(
     rank: int | tuple[int, ...],
     shape: tuple[int, ...] | None,
     dtype: str,
+    chunks: tuple[int, ...] | None,
     data: DataOptions,
     solver: SolverOptions,
     as_json: bool,
@@ -51,9 +53,10 @@ def command(
     if source is not None:
         given = open_input(source, data).source
         shape, dtype = given.shape, str(given.dtype)
+        chunks = None if given.chunks is None else tuple(max(lengths) for lengths in given.chunks)
     assert shape is not None  # noqa: S101 - one of the two was given
     chosen = solver.build(shape)
-    planned = plan(shape, rank, solver=chosen, dtype=dtype)
+    planned = plan(shape, rank, solver=chosen, dtype=dtype, chunks=chunks)
     assert isinstance(planned, FitPlan)  # noqa: S101 - the command offers solvers that stream over the data
     if as_json:
         print_json(_content(planned, chosen, dtype))

@@ -37,7 +37,7 @@ __all__ = ["command"]
     type=click.Path(path_type=Path),
     required=True,
     metavar="OUT",
-    help="The clean file: a picture, a video, .npy, .npz or .mat.",
+    help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr or .h5.",
 )
 @click.option(
     "--rank",

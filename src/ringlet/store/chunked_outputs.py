@@ -1,0 +1,134 @@
+"""Writing tensors into zarr stores and HDF5 files, some chunks at a time: the tensor never exists as a whole."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import ceil, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ringlet.sources.base import Chunks, aligned_blocks
+from ringlet.sources.chunked import regular_chunks
+from ringlet.sources.stores import import_h5py, import_zarr
+from ringlet.store.atomic import atomic_folder, atomic_output, check_outputs
+
+__all__ = ["default_chunks", "write_store"]
+
+_CHUNK_ENTRIES = 1 << 19
+
+
+def write_store(
+    path: str | os.PathLike[str],
+    entries: Callable[[tuple[slice, ...]], NDArray[Any]],
+    shape: tuple[int, ...],
+    dtype: DTypeLike,
+    *,
+    chunks: Chunks | None = None,
+    names: Sequence[str] | None = None,
+    units: str | None = None,
+    key: str | None = None,
+    force: bool = False,
+) -> None:
+    """Write a tensor to a .zarr store or an .h5 or .hdf5 file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Ends in .zarr, .h5 or .hdf5.
+    entries : callable
+        Gives the entries of a block, in `dtype`.
+    shape : tuple of int
+    dtype : dtype
+    chunks : tuple of tuples of int, optional
+        Lengths of the chunks along every mode, of which the first count; by default about half a million entries.
+    names, units : sequence of str, str
+        Of the modes and of the entries.
+    key : str, optional
+        The array's name; without it a zarr store is the array itself, and in an HDF5 file it is `tensor`.
+    force : bool
+        Replace what is there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> x = np.arange(12.0).reshape(3, 4)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_store(Path(folder, "x.h5"), x.__getitem__, x.shape, x.dtype)
+    ...     import h5py
+    ...     with h5py.File(Path(folder, "x.h5")) as file:
+    ...         print(file["tensor"][1])
+    [4. 5. 6. 7.]
+    """
+    check_outputs([path], force=force)
+    sizes = default_chunks(shape) if chunks is None else tuple(lengths[0] for lengths in chunks)
+    create = _new_zarr if Path(path).suffix.lower() == ".zarr" else _new_hdf5
+    with create(path, key, shape, sizes, np.dtype(dtype), names, units) as array:
+        for block in aligned_blocks(regular_chunks(shape, sizes)):
+            array[block] = entries(block)
+
+
+def default_chunks(shape: Sequence[int]) -> tuple[int, ...]:
+    """Chunks that are as cubic as the shape allows.
+
+    Examples
+    --------
+    >>> default_chunks((1080, 1920, 3, 50))
+    (34, 60, 3, 50)
+    """
+    parts = [1] * len(shape)
+    sizes = list(shape)
+    while prod(sizes) > _CHUNK_ENTRIES:
+        mode = max(range(len(shape)), key=lambda mode: sizes[mode])
+        parts[mode] *= 2
+        sizes[mode] = ceil(shape[mode] / parts[mode])
+    return tuple(sizes)
+
+
+@contextmanager
+def _new_zarr(
+    path: str | os.PathLike[str],
+    key: str | None,
+    shape: tuple[int, ...],
+    sizes: tuple[int, ...],
+    dtype: np.dtype[Any],
+    names: Sequence[str] | None,
+    units: str | None,
+) -> Iterator[Any]:
+    zarr = import_zarr()
+    attributes = {} if units is None else {"units": units}
+    with atomic_folder(path) as temporary:
+        if key is not None:
+            zarr.create_group(str(temporary), overwrite=True)
+        yield zarr.create_array(
+            str(temporary),
+            name=key,
+            shape=shape,
+            chunks=sizes,
+            dtype=dtype,
+            dimension_names=names,
+            attributes=attributes,
+            overwrite=key is None,
+        )
+
+
+@contextmanager
+def _new_hdf5(
+    path: str | os.PathLike[str],
+    key: str | None,
+    shape: tuple[int, ...],
+    sizes: tuple[int, ...],
+    dtype: np.dtype[Any],
+    names: Sequence[str] | None,
+    units: str | None,
+) -> Iterator[Any]:
+    h5py = import_h5py()
+    with atomic_output(path) as temporary, h5py.File(temporary, "w") as file:
+        dataset = file.create_dataset(key or "tensor", shape, dtype, chunks=sizes)
+        for dimension, name in zip(dataset.dims, names or (), strict=False):
+            dimension.label = name
+        if units is not None:
+            dataset.attrs["units"] = units
+        yield dataset

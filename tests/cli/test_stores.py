@@ -1,0 +1,135 @@
+"""Stores through the command line: in and out of the same kind, a part at a time, and mistakes in one line."""
+
+import json
+import tracemalloc
+
+import h5py
+import numpy as np
+import pytest
+import zarr
+
+from ringlet import TensorRing
+from ringlet.cli.restoring import write_restored
+from ringlet.sources.files import load
+from ringlet.store.chunked_outputs import default_chunks
+
+CHUNKS = (40, 40, 3)
+
+
+@pytest.fixture
+def stores(tmp_path, photo, ruin):
+    """A damaged picture as a zarr store and as an HDF5 file."""
+    damaged = ruin(photo)
+    names = ("height", "width", "colour")
+    array = zarr.create_array(tmp_path / "x.zarr", shape=photo.shape, chunks=CHUNKS, dtype="u1", dimension_names=names)
+    array[...] = damaged
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = file.create_dataset("run/picture", data=damaged, chunks=CHUNKS)
+        for dimension, name in zip(dataset.dims, names, strict=True):
+            dimension.label = name
+    return tmp_path
+
+
+def opened(path):
+    if path.suffix == ".zarr":
+        return zarr.open_array(path, mode="r")
+    return h5py.File(path, "r")["run/picture"]
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5"])
+def test_restore_gives_a_clean_store_of_the_same_kind(run, stores, photo, suffix):
+    result = run("restore", stores / f"x{suffix}", "-o", stores / f"clean{suffix}", "--rank", "4,4,3", "--quiet")
+    assert result.exit_code == 0, result.stderr
+    clean = opened(stores / f"clean{suffix}")
+    assert (clean.dtype, clean.chunks, clean.shape) == (np.uint8, CHUNKS, photo.shape)
+    assert np.abs(clean[...].astype(int) - photo).mean() < 3
+    assert load(stores / f"clean{suffix}").source.names == ("height", "width", "colour")
+    assert sorted(path.name for path in stores.iterdir()) == sorted(["x.zarr", "x.h5", f"clean{suffix}"])
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".h5", ".png"])
+def test_a_store_can_become_another_kind_of_file(run, stores, photo, suffix):
+    out = stores / f"clean{suffix}"
+    assert run("restore", stores / "x.zarr", "-o", out, "--rank", "4,4,3", "--quiet").exit_code == 0
+    assert np.abs(load(out).array.astype(int) - photo).mean() < 3
+
+
+def test_existing_stores_are_replaced_only_when_asked(run, stores):
+    (stores / "clean.zarr").mkdir()
+    (stores / "clean.zarr" / "precious.txt").write_text("mine")
+    command = ["restore", stores / "x.zarr", "-o", stores / "clean.zarr", "--rank", "2", "--sweeps", "1", "--quiet"]
+    result = run(*command, "--force")  # a folder, but no store: never deleted
+    assert (result.exit_code, (stores / "clean.zarr" / "precious.txt").read_text()) == (2, "mine")
+    (stores / "clean.zarr" / "precious.txt").unlink()
+    (stores / "clean.zarr").rmdir()
+    assert run(*command).exit_code == 0
+    assert run(*command).exit_code == 2
+    assert run(*command, "--force").exit_code == 0
+
+
+def test_a_tensor_is_written_without_ever_being_whole(tmp_path):
+    rng = np.random.default_rng(0)
+    ring = TensorRing([rng.random((2, n, 2)).astype(np.float32) for n in (400, 300, 20, 20)])
+    zarr.create_array(tmp_path / "in.zarr", shape=ring.shape, chunks=(50, 50, 20, 20), dtype="f4")
+    loaded = load(tmp_path / "in.zarr")
+    tracemalloc.start()
+    write_restored(tmp_path / "out.zarr", ring, loaded, force=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.6 * ring.size * 4  # 192 MB; a block has 16
+    written = zarr.open_array(tmp_path / "out.zarr", mode="r")
+    np.testing.assert_allclose(written[37:41, 99:103], ring[37:41, 99:103], rtol=1e-5)
+
+
+def test_fit_info_and_plan_take_stores_and_names_inside_them(run, stores):
+    result = run(
+        "fit", f"{stores}/x.h5::run/picture", "--rank", "3", "-o", stores / "x.ring", "--sweeps", "2", "--json"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert TensorRing.load(stores / "x.ring").names == ("height", "width", "colour")
+    told = json.loads(run("info", stores / "x.h5", "--key", "run/picture", "--json").stdout)
+    assert (told["kind"], told["key"], told["chunks"]) == ("hdf5", "run/picture", list(CHUNKS))
+    assert "12 of 40 × 40 × 3" in run("info", stores / "x.zarr").stdout
+    planned = json.loads(run("plan", stores / "x.zarr", "--rank", "3", "--solver", "sawrtrd", "--json").stdout)
+    assert planned["sweep"]["peak_memory"] > 0
+    result = run("plan", stores / "x.zarr", "--rank", "3", "--memory", "1kB")
+    assert result.exit_code == 2
+    assert "the smallest possible budget is" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.zarr"], "none.zarr does not exist"),
+        (["x.h5", "--key", "nothing"], "has no array 'nothing'; it holds: run/picture (120, 160, 3)"),
+        (["x.h5::nothing"], "has no array 'nothing'"),
+        (["x.zarr", "--key", "a"], "holds a single array without a name"),
+        (["x.zarr", "--mask", "small.zarr"], "the mask has shape (4, 4), the tensor (120, 160, 3)"),
+        (["complex.zarr"], "data has complex dtype complex64"),
+        (["empty"], "neither a zarr store nor holds pictures"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_and_write_nothing(run, stores, arguments, words, monkeypatch):
+    monkeypatch.chdir(stores)
+    zarr.create_array(stores / "small.zarr", shape=(4, 4), dtype=bool)
+    zarr.create_array(stores / "complex.zarr", shape=(4, 4), dtype="c8")
+    (stores / "empty").mkdir()
+    result = run("fit", *arguments, "--rank", "2", "-o", stores / "y.ring")
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (stores / "y.ring").exists()
+
+
+def test_a_mask_in_a_store_counts(run, stores, photo):
+    known = np.random.default_rng(1).random(photo.shape) < 0.7
+    zarr.create_array(stores / "known.zarr", shape=photo.shape, chunks=(60, 160, 1), dtype="u1")[...] = known
+    result = run("info", stores / "x.zarr", "--mask", stores / "known.zarr", "--json")
+    assert json.loads(result.stdout)["missing_share"] == pytest.approx(1 - known.mean())
+
+
+def test_default_chunks_hold_about_half_a_million_entries():
+    for shape in [(1080, 1920, 3, 50), (10, 10), (100_000, 3), (7, 100_000, 100_000)]:
+        sizes = default_chunks(shape)
+        assert np.prod(sizes) <= 1 << 19
+        assert np.prod(sizes) >= min(np.prod(shape), 1 << 17)
