@@ -10,6 +10,7 @@ import click
 from ringlet.amounts import format_bytes
 from ringlet.bench.cases import CASES
 from ringlet.bench.evaluation import measure_evaluation
+from ringlet.bench.extension import measure_extension, moving_video, read_video
 from ringlet.bench.gram import measure_gram
 from ringlet.bench.measure import CaseResult, measure_case
 from ringlet.bench.peers import measure_peers
@@ -61,6 +62,15 @@ def _peers(sweeps: int) -> Measured:
     return ("method", "case", "sweep s", "TensorLy s", "ratio", "error", "its error"), rows, found
 
 
+def _extend(data: Path | None) -> Measured:
+    video = moving_video() if data is None else read_video(data)
+    found = [result.as_dict() for result in measure_extension(video)]
+    columns = ("appended", "whole", "below_whole", "frame", "refit", "refit_over_frame", "late_over_early")
+    rows = [(f"{result['observed']:.0%}", *(f"{result[name]:.3g}" for name in columns)) for result in found]
+    headers = ("observed", "appended dB", "at once dB", "below", "a frame s", "refit s", "ratio", "late/early")
+    return headers, rows, found
+
+
 _MEASURES: dict[str, Callable[[int], Measured]] = {
     "gram": _gram,
     "evaluation": _evaluation,
@@ -70,7 +80,7 @@ _MEASURES: dict[str, Callable[[int], Measured]] = {
 
 
 @click.command(name="bench")
-@click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, *_MEASURES]), nargs=-1)
+@click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, *_MEASURES, "extend"]), nargs=-1)
 @click.option("--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Sweeps to take the median of.")
 @click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
 @click.option(
@@ -80,24 +90,34 @@ _MEASURES: dict[str, Callable[[int], Measured]] = {
     callback=suffixed(".png"),
     help="Draw where the time goes.",
 )
+@click.option("--data", type=click.Path(path_type=Path), metavar="VIDEO", help="Frames for extend; else made up.")
 @force_option
 @json_option
-def command(names: tuple[str, ...], sweeps: int, alone: bool, picture: Path | None, force: bool, as_json: bool) -> None:
+def command(
+    names: tuple[str, ...],
+    sweeps: int,
+    alone: bool,
+    picture: Path | None,
+    data: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Time sweeps of SAWRTRD on made-up data, and a few other things; without CASE, all of them.
 
-    CASE is a sweep (video, video-30, photo, cube, order-6, toy), or gram, evaluation, start-up or peers. The limit of
-    a sweep is the time of the bare matrix products and factorisations of the same plan. Benchmarks report; they fail
-    nothing. Nothing else should run on the machine meanwhile.
+    CASE is a sweep (video, video-30, photo, cube, order-6, toy), or gram, evaluation, start-up, peers or extend (frames
+    appended one by one, against fits of all of them). The limit of a sweep is the time of the bare matrix products and
+    factorisations of the same plan. Benchmarks report; they fail nothing. Nothing else should run on the machine
+    meanwhile.
     """
     if picture is not None:
         check_outputs([picture], force=force)
     results, measured = [], {}
-    for name in names or [*CASES, *_MEASURES]:
+    for name in names or [*CASES, *_MEASURES, "extend"]:
         click.echo(f"measuring {name} ...", err=True)
         if name in CASES:
             results.append(measure_case(CASES[name], sweeps=sweeps, others=not alone))
         else:
-            measured[name] = _MEASURES[name](sweeps)
+            measured[name] = _extend(data) if name == "extend" else _MEASURES[name](sweeps)
     if picture is not None and results:
         with atomic_output(picture) as temporary:
             draw_parts(results, temporary)
