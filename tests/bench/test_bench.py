@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from ringlet.bench.cases import CASES
+from ringlet.bench.extension import measure_extension, moving_video
 from ringlet.bench.naive import naive_sweep
 from ringlet.bench.peers import measure_peers
 from ringlet.cli.main import main
@@ -67,3 +68,23 @@ def test_peers_are_timed_on_the_same_job(monkeypatch):
     assert all(0 < peer["our_error"] < 1 and 0 < peer["peer_error"] < 1 and peer["ours"] > 0 for peer in peers)
     table = CliRunner().invoke(main, ["bench", "peers", "--sweeps", "1"])
     assert "SampledTRALS" in table.stdout
+
+
+def test_a_stream_is_measured_against_a_fit_of_all_frames():
+    whole, sparse = measure_extension(moving_video((20, 24, 3, 22)), rank=(6, 6, 3, 6), first=16, sweeps=12)
+    assert (whole.observed, sparse.observed) == (1.0, 0.3)
+    for result in (whole, sparse):
+        assert result.appended > result.whole - 0.7
+        assert result.as_dict()["refit_over_frame"] > 0
+
+
+def test_bench_extend_takes_a_video_and_refuses_short_ones(tmp_path):
+    video, short = tmp_path / "video.npy", tmp_path / "short.npy"
+    np.save(video, moving_video((10, 12, 3, 32)))
+    np.save(short, moving_video((10, 12, 3, 30)))
+    result = CliRunner().invoke(main, ["bench", "extend", "--data", str(video), "--json"])
+    assert result.exit_code == 0, result.output
+    assert {"below_whole", "refit_over_frame", "late_over_early"} < set(json.loads(result.stdout)["extend"][0])
+    refused = CliRunner().invoke(main, ["bench", "extend", "--data", str(short)])
+    assert refused.exit_code == 2
+    assert "more than 30 frames" in refused.output

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.api import decompose
+from ringlet.errors import ArgumentError
 from ringlet.experiments.noise import Purpose, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
 from ringlet.solvers.result import Fit
@@ -97,11 +98,15 @@ def _measure(video: NDArray[np.uint8], share: float, rank: tuple[int, ...], firs
 def read_video(path: Path) -> NDArray[np.uint8]:
     """The first frames of a video or of a folder of frames, as (height, width, 3, frame)."""
     source = as_source(path)
+    if len(source.shape) != 4 or source.shape[3] <= FIRST:
+        raise ArgumentError(
+            f"{path} has shape {source.shape}; give a video (height, width, colour, frame) of more than {FIRST} frames"
+        )
     block = (*(slice(0, length) for length in source.shape[:-1]), slice(0, min(source.shape[-1], FRAMES)))
     return np.asarray(source.read(block)[0])
 
 
-def moving_video(shape: tuple[int, int, int, int] = (90, 120, 3, 150)) -> NDArray[np.uint8]:
+def moving_video(shape: tuple[int, int, int, int] = (90, 120, 3, 80)) -> NDArray[np.uint8]:
     """A made-up scene: the camera pans slowly over a landscape of waves, and two discs cross it."""
     height, width, _, frames = shape
     rows, columns = np.mgrid[:height, :width].astype(np.float32)
