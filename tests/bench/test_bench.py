@@ -71,7 +71,7 @@ def test_peers_are_timed_on_the_same_job(monkeypatch):
 
 
 def test_a_stream_is_measured_against_a_fit_of_all_frames():
-    whole, sparse = measure_extension(moving_video((20, 24, 3, 22)), rank=(6, 6, 3, 6), first=16, sweeps=12)
+    whole, sparse = measure_extension(moving_video((24, 30, 3, 26)), rank=(6, 6, 3, 6), first=18, sweeps=20)
     assert (whole.observed, sparse.observed) == (1.0, 0.3)
     for result in (whole, sparse):
         assert result.appended > result.whole - 0.7
