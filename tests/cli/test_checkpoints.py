@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ringlet import TensorRing
-
 RINGLET = Path(sys.executable).with_name("ringlet")
 
 
@@ -108,18 +106,11 @@ def test_restore_takes_checkpoints_too(run, data):
     assert out.read_bytes() == first
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_a_real_process_goes_on_where_it_was_stopped(data, how):
-    folder = data.with_name("run.ckpt")
-
-    def command(output, *more):
-        fixed = ("--rank", "3", "--tol", "0", "--sweeps", "250", "--threads", "1", "--json")
-        return [RINGLET, "fit", data, *fixed, "-o", data.with_name(output), *more]
-
-    # A terminal's progress line shows every sweep at once, so we know when the fit is under way.
+def stopped(command, how):
+    """Run a fit until it shows that it is under way, and send it a signal: exit code and stdout."""
+    # A terminal's progress line shows every sweep at once.
     environment = {**os.environ, "TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "120"}
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command("x.ring", "--checkpoint", folder), **streams, env=environment) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         seen = b""
         while b"e-" not in seen:  # the change of a finished sweep, e.g. 1.2e-03
             byte = process.stderr.read(1)
@@ -127,14 +118,22 @@ def test_a_real_process_goes_on_where_it_was_stopped(data, how):
             seen += byte
         process.send_signal(how)
         stdout, _ = process.communicate(timeout=60)
-    again = ["--checkpoint", folder, "--resume"]
-    if how == signal.SIGINT:
-        assert process.returncode == 130
-        advice = json.loads(stdout)["advice"]
-        assert advice.endswith("To go on, give the same command with --resume --force.")
-        again.append("--force")
-    resumed = subprocess.run(command("x.ring", *again), capture_output=True, text=True, check=True)
+    return process.returncode, stdout
+
+
+def test_a_real_process_that_is_interrupted_and_killed_goes_on_to_the_same_file(data):
+    folder = data.with_name("run.ckpt")
+
+    def command(output, *more):
+        fixed = ("--rank", "3", "--tol", "0", "--sweeps", "300", "--threads", "1", "--json")
+        return [RINGLET, "fit", data, *fixed, "-o", data.with_name(output), *more]
+
+    code, stdout = stopped(command("x.ring", "--checkpoint", folder), signal.SIGINT)
+    assert code == 130
+    assert json.loads(stdout)["advice"].endswith("To go on, give the same command with --resume --force.")
+    again = command("x.ring", "--checkpoint", folder, "--resume", "--force")
+    assert stopped(again, signal.SIGKILL) == (-signal.SIGKILL, b"")
+    resumed = subprocess.run(again, capture_output=True, text=True, check=True)
     whole = subprocess.run(command("y.ring"), capture_output=True, text=True, check=True)
-    assert json.loads(resumed.stdout)["sweeps"] == json.loads(whole.stdout)["sweeps"] == 250
+    assert json.loads(resumed.stdout)["sweeps"] == json.loads(whole.stdout)["sweeps"] == 300
     assert data.with_name("x.ring").read_bytes() == data.with_name("y.ring").read_bytes()
-    assert TensorRing.load(data.with_name("x.ring")).rank == (3, 3, 3)
