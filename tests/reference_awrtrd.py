@@ -21,7 +21,12 @@ def core_rows(core):
     return core.transpose(1, 0, 2).reshape(core.shape[1], -1)
 
 
-def sweep(cores, x, observed, sigma, loss="correntropy", ridge=0.0, scaling="global"):
+def path_laplacian(slices):
+    steps = np.diff(np.eye(slices), axis=0)
+    return steps.T @ steps
+
+
+def sweep(cores, x, observed, sigma, loss="correntropy", ridge=0.0, scaling="global", smooth=None):
     """One sweep over all cores, everything formed, float64."""
     cores = [np.asarray(core, dtype=np.float64) for core in cores]
     for k in range(len(cores)):
@@ -34,11 +39,15 @@ def sweep(cores, x, observed, sigma, loss="correntropy", ridge=0.0, scaling="glo
         G = S.T @ S
         level = np.trace(G) / len(G)
         mean_weight = weight.sum() / P.sum()
-        mu = ridge * level * mean_weight * P.mean()
-        d = (weight * E) @ S - mu * A
+        share = level * mean_weight * P.mean()
+        strength = 0.0 if smooth is None else smooth[k]
+        L = path_laplacian(len(A))
+        d = (weight * E) @ S - share * (ridge * A + strength * L @ A)
         shift = 1e-10 * np.linalg.norm(G) + ridge * level
-        h = np.linalg.solve(G + shift * np.eye(len(G)), d.T).T if scaling != "none" else d
-        eta = np.sum(d * h) / (np.sum(weight * (h @ S.T) ** 2) + mu * np.sum(h**2))
+        system = np.kron(np.eye(len(A)), G + shift * np.eye(len(G))) + strength * level * np.kron(L, np.eye(len(G)))
+        h = np.linalg.solve(system, d.ravel()).reshape(d.shape) if scaling != "none" else d
+        curvature = np.sum(weight * (h @ S.T) ** 2) + share * (ridge * np.sum(h**2) + strength * np.sum(h * (L @ h)))
+        eta = np.sum(d * h) / curvature
         cores[k] = (A + eta * h).reshape(-1, a, b).transpose(1, 0, 2)
     return cores
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ringlet.api import complete, decompose, plan
     from ringlet.execution import DaskExecutor
     from ringlet.ring import TensorRing
+    from ringlet.solvers.rank_growth import budget, target
     from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
     from ringlet.solvers.status import Status
     from ringlet.tensorize.folding import fold, unfold
@@ -22,11 +23,13 @@ __all__ = [
     "Status",
     "TensorRing",
     "baselines",
+    "budget",
     "complete",
     "decompose",
     "errors",
     "fold",
     "plan",
+    "target",
     "unfold",
     "windows",
 ]
@@ -39,11 +42,13 @@ _HOMES = {
     "Status": "ringlet.solvers.status",
     "TensorRing": "ringlet.ring",
     "baselines": "ringlet.baselines",
+    "budget": "ringlet.solvers.rank_growth",
     "complete": "ringlet.api",
     "decompose": "ringlet.api",
     "errors": "ringlet.errors",
     "fold": "ringlet.tensorize.folding",
     "plan": "ringlet.api",
+    "target": "ringlet.solvers.rank_growth",
     "unfold": "ringlet.tensorize.folding",
     "windows": "ringlet.tensorize.layout",
 }

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,9 +18,10 @@ from ringlet.solvers.checks import check_number
 from ringlet.solvers.continuation import Continuation, Scaled
 from ringlet.solvers.driver import Callback, Snapshot, SweepRecord, drive
 from ringlet.solvers.problem import Problem
+from ringlet.solvers.rank_growth import RankChoice, start_rank
 from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
-from ringlet.solvers.solver import Plan, Solver
+from ringlet.solvers.solver import Plan, Solver, working_dtype
 from ringlet.solvers.status import Status
 from ringlet.sources import Chunks, Source, as_source, survey
 from ringlet.sources.chunked import regular_chunks
@@ -28,14 +29,17 @@ from ringlet.sources.given import check_dtype
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
-__all__ = ["complete", "decompose", "default_solver", "plan"]
+__all__ = ["Rank", "complete", "decompose", "default_solver", "plan"]
 
+Rank: TypeAlias = int | Sequence[int] | str | RankChoice | None
+
+_SWEEPS = 80  # of the automatic solver: it begins with small ranks, of which sweeps cost little
 _SMALL = 1 << 22  # up to so many entries AWRTRD, which looks at all of them, costs no more than a sketch
 
 
 def decompose(
     data: Any,
-    rank: int | Sequence[int] | None,
+    rank: Rank = "auto",
     *,
     solver: Solver | None = None,
     mask: Any = None,
@@ -55,10 +59,13 @@ def decompose(
         A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, or the path of a file that
         ``ringlet fit`` takes. NaN, ``numpy.ma`` masks and the fill values of stores mean missing. Read in place,
         never changed; of stores only parts are in memory.
-    rank : int or sequence of int
-        ``rank[k]`` is the bond before mode k; an int means the same everywhere.
+    rank : "auto", int, sequence of int, budget or target
+        ``rank[k]`` is the bond before mode k; an int means the same everywhere. "auto" lets bonds grow while entries
+        that are held out say that it pays, up to a fifth of the data's size; ``ringlet.budget("1MB")`` does so up to
+        that size of the stored ring, and ``ringlet.target(psnr=35)`` stops where that is reached. These three are for
+        AWRTRD and SAWRTRD.
     solver : solver, optional
-        By default AWRTRD for small tensors and SAWRTRD for large ones.
+        By default AWRTRD for small tensors and SAWRTRD for large ones, with ``smooth="auto"``.
     mask : bool array-like, store or path, of the same shape, optional
         True = observed; combines with NaN, ``numpy.ma`` and fill values.
     seed : int
@@ -225,8 +232,12 @@ def _checked_chunks(chunks: Sequence[int], shape: tuple[int, ...]) -> Chunks:
 
 
 def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
-    """The solver that `decompose` takes when none is given: all entries of small tensors, a sketch of large ones."""
-    return AWRTRD() if prod(shape) <= _SMALL else SAWRTRD()
+    """The solver that `decompose` takes when none is given: all entries of small tensors, a sketch of large ones.
+
+    Its penalties are chosen by held-out entries.
+    """
+    kind = AWRTRD if prod(shape) <= _SMALL else SAWRTRD
+    return kind(smooth="auto", sweeps=_SWEEPS)
 
 
 def _labelled(ring: TensorRing, source: Source) -> TensorRing:
@@ -248,7 +259,7 @@ class _Result:
 
 def _run(
     data: Any,
-    rank: int | Sequence[int] | None,
+    rank: Rank,
     solver: Solver | None,
     mask: Any,
     seed: int,
@@ -265,7 +276,7 @@ def _run(
         solver = default_solver(source.shape)
     if callback is not None and not callable(callback):
         raise ArgumentTypeError(f"callback={callback!r} cannot be called; give a function of one argument, the state")
-    bonds = solver.bonds(rank, len(source.shape))
+    bonds, choice = _rank(rank, solver, source, init)
     check_number("seed", seed, at_least=0, whole=True)
     if init is not None and not solver.takes_init:
         raise ArgumentError(f"init is not allowed with {type(solver).__name__}, which starts by itself; leave it out")
@@ -285,7 +296,7 @@ def _run(
                 DataWarning,
                 stacklevel=3,
             )
-    problem = Problem(source, found, bonds, int(seed), init, executor)
+    problem = Problem(source, found, bonds, int(seed), init, executor, choice)
     with open_checkpoint(checkpoint, every, solver, problem) as kept, solver.start(problem) as run:
         status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress, checkpoint=kept)
         continuation = None
@@ -307,6 +318,29 @@ def _checked_executor(executor: DaskExecutor | None, solver: Solver, source: Sou
             "ringlet.SAWRTRD(), ringlet.AWRTRD() or ringlet.baselines.TRALS()"
         )
     return executor
+
+
+def _rank(
+    rank: Rank, solver: Solver, source: Source, init: TensorRing | Sequence[NDArray[Any]] | None
+) -> tuple[tuple[int, ...], RankChoice | None]:
+    """The rank to begin with, and what is to be found."""
+    choice = RankChoice() if isinstance(rank, str) and rank == "auto" else rank
+    if isinstance(choice, str):
+        raise ArgumentTypeError(
+            f"rank={rank!r} is text; give 'auto', an int, one int per mode, ringlet.budget('1MB') or "
+            "ringlet.target(psnr=35)"
+        )
+    if not isinstance(choice, RankChoice):
+        return solver.bonds(choice, len(source.shape)), None
+    if not isinstance(solver, RobustRing):
+        raise ArgumentError(
+            f"rank={rank!r} is not allowed with {type(solver).__name__}, which needs a rank, e.g. rank=5; "
+            "AWRTRD and SAWRTRD can find one"
+        )
+    if init is not None:
+        return tuple(core.shape[0] for core in (init.cores if isinstance(init, TensorRing) else init)), choice
+    itemsize = working_dtype(source.dtype, solver.dtype).itemsize
+    return start_rank(source.shape, choice.most_parameters(source.shape, itemsize)), choice
 
 
 def _checked_solver(solver: Solver | None) -> Solver | None:

@@ -7,7 +7,6 @@ import pytest
 from scipy.io import savemat
 
 from ringlet import TensorRing
-from ringlet.cli.inputs import default_rank
 from ringlet.cli.ring_text import ring_text
 from ringlet.ring.ranks import bond_limits
 from ringlet.store.outputs import write_array
@@ -98,14 +97,16 @@ def test_plan_tells_costs_and_notes_and_writes_nothing(tmp_path, run, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [(1356, 2040, 3), (300, 451, 3), (1080, 1920, 3, 50), (500, 400), (5, 4), (7, 6, 5, 4, 3, 2), (1, 1)],
-)
-def test_the_default_rank_is_small_and_no_bond_is_idle(shape):
-    rank = default_rank(shape)
-    assert bond_limits(shape, rank) == rank
-    assert all(1 <= bond <= min(20, length) for bond, length in zip(rank, shape, strict=True))
+@pytest.mark.parametrize("rank", [(), ("--rank", "auto"), ("--rank", "30kB"), ("--rank", "25dB")])
+def test_without_a_rank_the_data_choose_it(tmp_path, run, photo, rank):
+    write_array(tmp_path / "in.png", photo)
+    result = run("fit", tmp_path / "in.png", "-o", tmp_path / "x.ring", "--json", *rank)
+    assert result.exit_code == 0
+    content = json.loads(result.stdout)
+    found = content["ring"]
+    assert bond_limits((120, 160, 3), found["rank"]) == tuple(found["rank"])
+    assert found["bytes"] < (30_000 if "30kB" in rank else 120 * 160 * 3)
+    assert content["history"][0]["held_out"] > 0
 
 
 def test_a_ring_too_long_for_the_line_is_drawn_downwards():

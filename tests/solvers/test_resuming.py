@@ -33,6 +33,7 @@ FITS = {
     "AWRTRD of float32": (HOLED.astype("f4"), AWRTRD(sweeps=6, tol=0, scaling="none")),
     "AWRTRD that converges": (np.round(100 * WHOLE).astype("i2"), AWRTRD(sweeps=60, tol=0.2)),
     "AWRTRD that stalls": (np.zeros((5, 4, 3, 2), np.uint8), AWRTRD(sweeps=50, tol=0)),
+    "AWRTRD that smooths": (HOLED, AWRTRD(sweeps=12, tol=0, smooth="auto")),
     "SAWRTRD": (HOLED, SAWRTRD(samples=60, sweeps=6, tol=0)),
     "SAWRTRD by rows": (HOLED.astype("f4"), SAWRTRD(samples=60, sweeps=6, tol=0, sampling="leverage-rows")),
     "TRALS": (WHOLE, TRALS(sweeps=6, tol=0)),
@@ -46,7 +47,7 @@ FITS = {
 
 def bits(fit):
     """All that a fit tells, to the bit, but the time it took."""
-    history = [dataclasses.replace(record, seconds=0.0) for record in fit.history]
+    history = [str(dataclasses.replace(record, seconds=0.0)) for record in fit.history]  # NaN is not equal to itself
     return [core.tobytes() for core in fit.ring.cores], history, fit.status, fit.sigma
 
 

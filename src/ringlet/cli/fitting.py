@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from ringlet.amounts import format_bytes
-from ringlet.api import decompose
+from ringlet.api import Rank, decompose
 from ringlet.cli.inputs import Input
 from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
@@ -49,7 +49,7 @@ class Finished:
 
 def fit_input(
     given: Input,
-    rank: int | Sequence[int],
+    rank: Rank,
     solver: RobustRing,
     *,
     kept: CheckpointOptions,

@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ringlet.cli.options import DataOptions
-from ringlet.ring.ranks import bond_limits
 from ringlet.sources import ArraySource, ChunkedSource, Source
 from ringlet.sources.base import aligned_blocks, slabs
 from ringlet.sources.files import Loaded, load
 from ringlet.sources.given import with_mask, without_value
 from ringlet.sources.masks import load_mask
 
-__all__ = ["Input", "default_rank", "open_input"]
-
-_LARGEST_DEFAULT = 20
-_ENTRIES_A_NUMBER = 10  # data that speak for each number of a ring of default rank
+__all__ = ["Input", "open_input"]
 
 
 @dataclass(frozen=True)
@@ -98,23 +94,3 @@ def _blocks(source: Source) -> list[tuple[slice, ...]]:
     if 0 in source.shape or not source.shape:
         return []
     return slabs(source.shape) if source.chunks is None else aligned_blocks(source.chunks)
-
-
-def default_rank(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Choose a rank when none is asked for, by the shape only.
-
-    At most 20; small enough that there are ten entries to each number of the ring; before a short mode, such
-    as colour, no more than its length; and no bond is larger than its neighbours can carry.
-
-    Examples
-    --------
-    >>> default_rank((1356, 2040, 3)), default_rank((300, 451, 3)), default_rank((1080, 1920, 3, 50))
-    ((9, 20, 3), (9, 9, 3), (20, 20, 3, 9))
-    """
-    order = len(shape)
-    for bond in range(_LARGEST_DEFAULT, 0, -1):
-        rank = bond_limits(shape, [min(bond, length) for length in shape])
-        numbers = sum(rank[k] * shape[k] * rank[(k + 1) % order] for k in range(order))
-        if numbers * _ENTRIES_A_NUMBER <= prod(shape):
-            return rank
-    return (1,) * order

@@ -1,5 +1,6 @@
 """Options that several commands share, each defined once, and the values they take."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
@@ -12,12 +13,15 @@ import click
 from ringlet.api import default_solver
 from ringlet.errors import OutputExistsError
 from ringlet.robust import LOSSES
+from ringlet.solvers.rank_growth import budget, target
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.store.checkpoint import holds_checkpoint
 
 __all__ = [
     "INTEGERS",
     "RANK",
+    "RANK_HELP",
+    "RANK_OR_AUTO",
     "SHAPE",
     "CheckpointOptions",
     "DataOptions",
@@ -69,7 +73,28 @@ class _NumberOr(click.ParamType[Any]):
         self.fail(f"{value!r} is neither a number nor one of: {', '.join(self._words)}", param, ctx)
 
 
+class _Rank(_Integers):
+    """A rank, or how to find one: auto, the size of the ring, or a quality."""
+
+    def __init__(self) -> None:
+        super().__init__("rank", "auto, 20, 20,20,3, 1MB or 35dB", single=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str) or value == "auto":
+            return value
+        if decibels := re.fullmatch(r"([\d.]+)\s*db", value, re.IGNORECASE):
+            return target(psnr=float(decibels[1]))
+        if re.fullmatch(r"[\d.]+\s*([kmgt]i?)?b", value, re.IGNORECASE):
+            return budget(value)
+        return super().convert(value, param, ctx)
+
+
 RANK = _Integers("rank", "20 or 20,20,3", single=True)
+RANK_OR_AUTO = _Rank()
+RANK_HELP = (
+    "One number for all bonds, the bond before every mode (20,20,3), the largest ring (1MB), or a quality (35dB). "
+    "auto lets bonds grow while entries that are held out say that it pays."
+)
 INTEGERS = _Integers("list of whole numbers", "5000,10000", single=False)
 SHAPE = _Integers("shape", "1920,1080,3,50", single=False)
 
@@ -94,6 +119,7 @@ class SolverOptions:
     loss: Literal["correntropy", "cauchy", "huber", "l2"]
     sigma: Literal["iqr", "maxabs"] | float
     ridge: Literal["auto"] | float
+    smooth: Literal["auto"] | float
     threads: int | None
     memory: str | None
 
@@ -186,7 +212,7 @@ checkpoint_options = _gathered(
     ],
 )
 
-_defaults = AWRTRD()
+_defaults = default_solver((1, 1))
 
 solver_options = _gathered(
     "solver",
@@ -243,6 +269,14 @@ solver_options = _gathered(
             default=_defaults.ridge,
             show_default=True,
             help="Penalty on the cores; auto grows where few known entries speak for them.",
+        ),
+        click.option(
+            "--smooth",
+            type=_NumberOr("smooth", {"auto": "auto"}),
+            metavar="auto|NUMBER",
+            default=_defaults.smooth,
+            show_default=True,
+            help="Penalty on differences between neighbours; auto finds one for every mode, 0 where there is no order.",
         ),
         click.option("--threads", type=int, metavar="N", help="By default all cores. Never changes the result."),
         click.option("--memory", metavar="SIZE", help="Budget for working memory beside the data, e.g. 2GB."),

@@ -17,6 +17,8 @@ class Purpose(IntEnum):
     SKETCH = 4
     CHUNKS = 5
     EXTENSION = 7
+    HOLD_OUT = 8
+    GROWTH = 9
 
 
 def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, nan
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -54,6 +54,9 @@ class SweepRecord:
         Kernel width at the end of the sweep, in the data's units; infinite for methods without a kernel.
     mean_weight : float
         Mean robust weight of the same entries: the share of them that is trusted, roughly; 1 without weights.
+    held_out : float
+        Robust root mean square error on entries that the fit does not see, in the data's units; NaN where none are
+        held out.
     """
 
     sweep: int
@@ -62,6 +65,7 @@ class SweepRecord:
     loss: float
     sigma: float
     mean_weight: float
+    held_out: float = field(default=nan, compare=False)  # NaN is not equal to itself
 
 
 @dataclass(frozen=True)
@@ -76,15 +80,19 @@ class SweepReport:
         The objective itself is still changing: a small change does not mean convergence yet.
     done : bool
         The method needs no further sweep.
+    converged : bool
+        The method itself has seen that the estimate does not change any more.
     """
 
     change: float
     loss: float
     sigma: float = inf
     mean_weight: float = 1.0
+    held_out: float = nan
     stalled: bool = False
     settling: bool = False
     done: bool = False
+    converged: bool = False
 
 
 class Snapshot(Protocol):
@@ -245,6 +253,7 @@ def drive(
                     loss=report.loss,
                     sigma=report.sigma,
                     mean_weight=report.mean_weight,
+                    held_out=report.held_out,
                 )
                 history.append(record)
                 shown(record.sweep, record.change)
@@ -273,7 +282,7 @@ def _judge(report: SweepReport, quiet: int, rule: StopRule) -> Status | None:
         return Status.DONE
     if report.stalled:
         return Status.STALLED
-    return Status.CONVERGED if quiet >= rule.patience else None
+    return Status.CONVERGED if report.converged or quiet >= rule.patience else None
 
 
 def _resumed(run: Run, rule: StopRule, checkpoint: Checkpoint | None) -> tuple[list[SweepRecord], int, Status | None]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ringlet.execution import DaskExecutor, Placement
 from ringlet.ring import TensorRing
+from ringlet.solvers.rank_growth import RankChoice
 from ringlet.sources import Source, Survey
 
 __all__ = ["Problem"]
@@ -30,6 +31,8 @@ class Problem:
         Where to start from.
     executor : DaskExecutor, optional
         The cluster that passes over the data run on.
+    choice : RankChoice, optional
+        The rank is to be found by the fit, and `rank` is what it starts with.
     """
 
     source: Source
@@ -38,6 +41,7 @@ class Problem:
     seed: int
     init: TensorRing | Sequence[NDArray[Any]] | None = None
     executor: DaskExecutor | None = None
+    choice: RankChoice | None = None
 
     def place(self) -> AbstractContextManager[Placement | None]:
         """The source on the cluster, for as long as the context is open; None without a cluster."""

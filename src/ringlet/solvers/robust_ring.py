@@ -4,17 +4,20 @@ He & Atia, "Scalable and Robust Tensor Ring Decomposition for Large-scale Data",
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
+from ringlet.solvers.automatic_run import AutomaticRun, hold_out
 from ringlet.solvers.checks import check_number, check_one_of
 from ringlet.solvers.fit_plan import FitPlan, plan_fit
+from ringlet.solvers.penalties import Penalties
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.robust_run import RobustRun
 from ringlet.solvers.solver import IterativeSolver, working_dtype
@@ -38,6 +41,7 @@ class RobustRing(IterativeSolver):
     sigma_factor: float | None = None
     sigma_min: float = 0.15
     ridge: Literal["auto"] | float = "auto"
+    smooth: Literal["auto"] | float | Mapping[int, float] = 0.0
     scaling: Literal["global", "local", "none"] = "global"
 
     def __post_init__(self) -> None:
@@ -55,6 +59,7 @@ class RobustRing(IterativeSolver):
             check_one_of("ridge", self.ridge, ("auto",), " or a number, at least 0")
         else:
             check_number("ridge", self.ridge, at_least=0)
+        _check_smooth(self.smooth)
 
     @abstractmethod
     def columns(self) -> tuple[int | None, str]:
@@ -78,14 +83,48 @@ class RobustRing(IterativeSolver):
             memory=self.budget,
         )
 
+    def penalties(self, order: int) -> Penalties:
+        """The penalties to begin with; what is "auto" begins at none, or by the rule."""
+        ridge = None if isinstance(self.ridge, str) else float(self.ridge)
+        if isinstance(self.smooth, str):
+            smooth: dict[int, float] = {}
+        elif isinstance(self.smooth, Mapping):
+            smooth = {int(mode): float(strength) for mode, strength in self.smooth.items()}
+        else:
+            smooth = dict.fromkeys(range(order), float(self.smooth))
+        outside = [mode for mode in smooth if not 0 <= mode < order]
+        if outside:
+            raise ArgumentError(f"smooth names mode {outside[0]}, but the data have modes 0 to {order - 1}")
+        return Penalties(ridge, tuple(smooth.get(mode, 0.0) for mode in range(order)))
+
     @contextmanager
-    def start(self, problem: Problem) -> Iterator[RobustRun]:
+    def start(self, problem: Problem) -> Iterator[RobustRun | AutomaticRun]:
         """Begin a fit; the driver sweeps it."""
         samples, sampling = self.columns()
-        with Threads(self.threads) as threads, problem.place() as placement:
-            run = RobustRun(self, problem, threads, placement, samples=samples, sampling=sampling)
+        automatic = problem.choice is not None or isinstance(self.smooth, str)
+        if automatic and sampling.endswith("rows"):
+            raise ArgumentError(f"sampling={sampling!r} needs a given rank and a given smooth, not 'auto'")
+        seen, judge = hold_out(problem) if automatic else (problem, None)
+        with Threads(self.threads) as threads, seen.place() as placement:
+            run = RobustRun(self, seen, threads, placement, samples=samples, sampling=sampling)
             with closing(run):
-                yield run
+                if judge is None:
+                    yield run
+                else:
+                    automatic_run = AutomaticRun(self, problem, run, judge)
+                    yield automatic_run
+                    automatic_run.warn_if_missed()
+
+
+def _check_smooth(smooth: object) -> None:
+    if isinstance(smooth, str):
+        check_one_of("smooth", smooth, ("auto",), " or a number, at least 0, or {mode: number}")
+    elif isinstance(smooth, Mapping):
+        for mode, strength in smooth.items():
+            check_number("smooth", mode, at_least=0, whole=True)
+            check_number(f"smooth[{mode}]", strength, at_least=0)
+    else:
+        check_number("smooth", smooth, at_least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +148,12 @@ class AWRTRD(RobustRing):
         The rules never go below this fraction of the data's range.
     ridge : "auto" or float
         Penalty on the cores, relative to the mean diagonal of the Gram matrix. "auto" grows with the unknowns that each
-        observed, trusted entry has to determine, and is zero where all entries are; 0 is the paper's method.
+        observed, trusted entry has to determine, and is zero where all entries are; 0 is the paper's method. Where
+        the rank or `smooth` is "auto", too, it begins small and is adapted by held-out entries.
+    smooth : "auto", float or {mode: float}
+        Penalty on the differences of neighbouring slices of a core, relative to the mean diagonal of the Gram matrix,
+        for modes that are ordered: space, time, wavelength. A number holds for all modes. "auto" finds a strength for
+        each mode by held-out entries, zero where the mode is not smooth; 0 is the paper's method.
     scaling : {"global", "local", "none"}
         Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all.
     dtype : dtype, optional
@@ -149,7 +193,7 @@ class SAWRTRD(RobustRing):
     sampling : {"subtensor", "uniform-subtensor", "uniform-rows", "leverage-rows"}
         Random subtensors (the paper's RStS), which of data stored in chunks come from a few chunks; the same without
         regard to chunks; or single rows drawn uniformly or by leverage scores (the paper's ablation).
-    sweeps, tol, loss, sigma, sigma_factor, sigma_min, ridge, scaling, dtype, memory, threads
+    sweeps, tol, loss, sigma, sigma_factor, sigma_min, ridge, smooth, scaling, dtype, memory, threads
         As in `AWRTRD`.
 
     References

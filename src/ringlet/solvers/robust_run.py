@@ -19,18 +19,22 @@ from ringlet.sampling import (
     Purpose,
     draw_entries,
     draw_rows,
+    draw_subtensor,
     leverage_distribution,
     stream,
 )
 from ringlet.solvers.direction import GramFactor
 from ringlet.solvers.driver import RunState, SweepReport, relative_change
+from ringlet.solvers.fit_plan import FitPlan
 from ringlet.solvers.operators import Workspace, entry_order
+from ringlet.solvers.penalties import Penalties
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.reading import Ahead, hold
 from ringlet.solvers.recall import name_cores, recall_cores, recall_number
 from ringlet.solvers.rows import RowSource, row_core
 from ringlet.solvers.sketching import RegionPass, Regions, Subtensors
+from ringlet.solvers.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.solver import check_fits_machine, working_dtype
 from ringlet.solvers.start import given_start, measure, random_start
 from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
 __all__ = [
+    "Position",
     "RingSnapshot",
     "RobustRun",
     "automatic_ridge",
@@ -53,6 +58,7 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 
 # Of the automatic ridge: measured, see docs/decisions.md.
 _RIDGE, _RIDGE_LEAST, _RIDGE_MOST, _RIDGE_ONSET, _RIDGE_LEAST_TRUST = 2.0, 0.02, 0.3, 4.0, 1e-3
+_ENOUGH = 30  # observed entries of a slice for each of its unknowns, in a thrifty run
 _IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, end a fit
 _CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
@@ -76,6 +82,17 @@ class Sketch:
     def columns(self) -> int:
         """Entries of one slice, J."""
         return prod(self.sizes) // self.sizes[self.mode]
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a fit stands between two sweeps."""
+
+    cores: tuple[Core, ...]
+    sigma: float
+    narrowest: float
+    shape_gram: Floats | None
+    penalties: Penalties
 
 
 @dataclass(frozen=True)
@@ -128,10 +145,7 @@ class RobustRun:
         if sampling.endswith("rows") and placement is not None:
             raise ArgumentError(f"sampling={sampling!r} cannot use an executor; use sampling='subtensor'")
         self._dtype = working_dtype(source.dtype, solver.dtype)
-        self._plan = solver.plan(source.shape, problem.rank, source.dtype, source.chunks)
-        check_fits_machine(
-            self._plan, f"rank {problem.rank} on shape {source.shape}", "give a smaller rank or fewer samples"
-        )
+        self._plan = self._checked_plan(problem.rank)
         scale = measure(source, problem.survey, problem.seed)
         self._size = scale.size
         self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
@@ -140,20 +154,16 @@ class RobustRun:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
             self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
+        self.penalties = solver.penalties(len(source.shape))
+        self.thrifty = False  # look at few entries while there are few unknowns
         self._unknowns = unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
         self._gram_room = np.zeros(0)
-        kept = (core.plan.entries for core in self._plan.cores if core.keeps_weights)
-        self._weights_room = np.empty(max(kept, default=0), self._dtype)
+        self._weights_room = self._room_for_weights()
         self._subtensors: Subtensors | None = None
         self._held: Ahead[tuple[int, int], ArraySource] | None = None  # subtensors of stored data, in memory
         self._regions: Regions | None = None  # all of stored data, a part after the other
-        if samples is not None:
-            self._subtensors = Subtensors(source, samples, problem.seed, uniform=sampling == "uniform-subtensor")
-            if source.chunks is not None and placement is None:  # else the workers read
-                self._held = Ahead(self._hold, self._following if self._plan.reads_ahead else lambda _: None)
-        elif source.chunks is not None:
-            self._regions = Regions(source, ahead=self._plan.reads_ahead)
+        self._open_readers()
         self._shape_gram: Floats | None = None  # D after the last sweep
         self.sigma = inf
         self._idle_sweeps = 0  # how many sweeps running have moved no core
@@ -174,6 +184,33 @@ class RobustRun:
     def level(self) -> float:
         """How far the data lie from zero, in units of their size; at least 1."""
         return self._level
+
+    @property
+    def position(self) -> "Position":
+        """Where the fit stands; sweeps do not change it afterwards."""
+        return Position(tuple(self._cores), self.sigma, self._narrowest, self._shape_gram, self.penalties)
+
+    def go_to(self, position: "Position") -> None:
+        """Go on from there: from an earlier position, or from one with other bonds."""
+        rank = tuple(core.shape[0] for core in position.cores)
+        if rank != self._plan.rank:
+            self._plan = self._checked_plan(rank)
+            self._weights_room = self._room_for_weights()
+            self._unknowns = unknowns_per_entry(self._problem.source.shape, rank)
+        self._cores = list(position.cores)
+        self._grams = GramChain(self._cores, self._run)
+        self.sigma, self._narrowest = position.sigma, position.narrowest
+        self._shape_gram, self.penalties = position.shape_gram, position.penalties
+
+    def recall_change(self) -> None:
+        """Let the next sweep tell its change against the present cores."""
+        self._shape_gram = self._last_mode_gram()
+
+    def look_at(self, problem: Problem) -> None:
+        """Fit this data from now on: the same tensor with other entries observed. Not on a cluster."""
+        self.close()
+        self._problem = problem
+        self._open_readers()
 
     def snapshot(self) -> "RingSnapshot":
         """The present model; cores are replaced, never written to, so it need not copy them."""
@@ -198,15 +235,15 @@ class RobustRun:
         """Go on from a state."""
         self._cores = recall_cores(state, self._cores)
         self._grams = GramChain(self._cores, self._run)
-        self._shape_gram = self._last_mode_gram()
+        self.recall_change()
         self.sigma = recall_number(state, "sigma")
         self._narrowest = recall_number(state, "narrowest")
         self._idle_sweeps = int(recall_number(state, "idle_sweeps"))
 
-    def sweep(self, number: int) -> SweepReport:
-        """Update every core once."""
+    def sweep(self, number: int, modes: Sequence[int] | None = None) -> SweepReport:
+        """Update every core once, or those of some modes."""
         moved, trusts = False, []
-        for mode in range(len(self._cores)):
+        for mode in range(len(self._cores)) if modes is None else modes:
             with self.profile.part(f"mode {mode}"):
                 trust, core = self._update(number, mode)
                 if trust is not None:
@@ -249,17 +286,23 @@ class RobustRun:
             level = gram.trace() / gram.size
             if not (isfinite(level) and level > 0.0):
                 return None
-            ridge = self._ridge(trust) * level
-            # mu: the ridge, in proportion to the part of G that the sampled, observed, trusted entries make up
-            penalty = ridge * trust.mean_weight * self._observed_share * sketch.columns / self._columns(mode)
-            if penalty:
-                gradient -= self._dtype.type(penalty) * streamed.rows
+            ridge, smooth = self._ridge(trust) * level, self.penalties.smooth[mode] * level
+            # the penalties, in proportion to the part of G that the sampled, observed, trusted entries make up
+            share = trust.mean_weight * self._observed_share * sketch.columns / self._columns(mode)
+            if ridge:
+                gradient -= self._dtype.type(ridge * share) * streamed.rows
+            if smooth:
+                gradient -= self._dtype.type(smooth * share) * laplacian(streamed.rows)
             with self.profile.part("solve"):
-                factor = GramFactor(gram, ridge, self._dtype, self._run, self._room(gram.size))
-                direction = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
+                room = self._room(gram.size)
+                if smooth:  # h (G + lambda I) + s L h = d
+                    direction = smooth_solve(gram, ridge, smooth, gradient, self._run, room)
+                else:
+                    factor = GramFactor(gram, ridge, self._dtype, self._run, room)
+                    direction = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
+            penalty = share * (ridge * float(np.vdot(direction, direction)) + smooth * roughness(direction))
         numerator = float(np.vdot(gradient, direction))
-        denominator = streamed.curvature(direction, self._loss, trust.width, self._run)
-        denominator += penalty * float(np.vdot(direction, direction))
+        denominator = streamed.curvature(direction, self._loss, trust.width, self._run) + penalty
         step = numerator / denominator if denominator > 0.0 else 0.0  # eta = <d, h> / || sqrt(W) o P o (h S^T) ||^2
         if step == 0.0 or not isfinite(step):
             return None
@@ -268,8 +311,8 @@ class RobustRun:
 
     def _ridge(self, trust: Trust) -> float:
         """The penalty on a core, relative to the mean diagonal of G: as asked, or from how well data determine it."""
-        if not isinstance(self._solver.ridge, str):
-            return float(self._solver.ridge)
+        if self.penalties.ridge is not None:
+            return self.penalties.ridge
         return automatic_ridge(self._unknowns, trust.mean_weight * self._observed_share, self._level)
 
     def _draw(self, sweep: int, mode: int) -> Sketch:
@@ -277,7 +320,11 @@ class RobustRun:
         source, shape = self._problem.source, self._problem.source.shape
         if self._sampling.endswith("rows"):
             return self._draw_rows(mode, stream(self._problem.seed, Purpose.SAMPLE, sweep, mode))
-        index = tuple(map(np.arange, shape)) if self._subtensors is None else self._subtensors.index(sweep, mode)
+        few = self._few_columns(mode) if self.thrifty else None
+        if few is not None:
+            index = draw_subtensor(shape, few, stream(self._problem.seed, Purpose.SAMPLE, sweep, mode), whole=mode)
+        else:
+            index = tuple(map(np.arange, shape)) if self._subtensors is None else self._subtensors.index(sweep, mode)
         cores = [
             core if len(indices) == length else core[:, indices, :]
             for core, indices, length in zip(self._cores, index, shape, strict=True)
@@ -286,6 +333,14 @@ class RobustRun:
             return Sketch(source, mode, index, cores)
         held = self._held((sweep, mode))
         return Sketch(held, mode, tuple(map(np.arange, held.shape)), cores)
+
+    def _few_columns(self, mode: int) -> int | None:
+        """As many columns of data in memory as a slice's unknowns need, if these are fewer than the solver asks for."""
+        if self._problem.source.chunks is not None:
+            return None
+        before, _, after = self._cores[mode].shape
+        enough = int(_ENOUGH * before * after / self._observed_share) + 1
+        return enough if enough < min(self._samples or inf, self._columns(mode)) else None
 
     def _hold(self, moment: tuple[int, int]) -> ArraySource:
         """What a core update looks at, in memory, laid out as the update reads it."""
@@ -342,7 +397,7 @@ class RobustRun:
         unfinished model does not reach yet are not taken for outliers.
         """
         width = rule_width(self._solver, pilot, self._size)
-        return max(width, self._narrowest) if isinstance(self._solver.sigma, str) else width
+        return max(self.penalties.width * width, self._narrowest) if isinstance(self._solver.sigma, str) else width
 
     def _whole_pass(self, sketch: Sketch, mode: int) -> StreamedPass | RegionPass:
         """The pass that core `mode` is updated from."""
@@ -375,6 +430,26 @@ class RobustRun:
             profile=self.profile,
             placement=None if mode is None else self._placement,
         )
+
+    def _checked_plan(self, rank: tuple[int, ...]) -> FitPlan:
+        source = self._problem.source
+        plan = self._solver.plan(source.shape, rank, source.dtype, source.chunks)
+        check_fits_machine(plan, f"rank {rank} on shape {source.shape}", "give a smaller rank or fewer samples")
+        return plan
+
+    def _room_for_weights(self) -> Floats:
+        kept = (core.plan.entries for core in self._plan.cores if core.keeps_weights)
+        return np.empty(max(kept, default=0), self._dtype)
+
+    def _open_readers(self) -> None:
+        source, seed, ahead = self._problem.source, self._problem.seed, self._plan.reads_ahead
+        if self._samples is not None:
+            uniform = self._sampling == "uniform-subtensor"
+            self._subtensors = Subtensors(source, self._samples, seed, uniform=uniform)
+            if source.chunks is not None and self._placement is None:  # else the workers read
+                self._held = Ahead(self._hold, self._following if ahead else lambda _: None)
+        elif source.chunks is not None:
+            self._regions = Regions(source, ahead=ahead)
 
     def _gram(self, sketch: Sketch, mode: int) -> KroneckerSum:
         if self._solver.scaling == "local":

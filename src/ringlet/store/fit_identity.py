@@ -35,7 +35,7 @@ def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
         "observed entries": found.observed,
         "range of the data": [_plain(found.minimum), _plain(found.maximum)],
         "fingerprint of the data": fingerprint(source),
-        "rank": list(problem.rank),
+        "rank": list(problem.rank) if problem.choice is None else str(problem.choice),
         "seed": problem.seed,
         "init": None if problem.init is None else _hash_cores(problem.init),
         "solver": type(solver).__name__,

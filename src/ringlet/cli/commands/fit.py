@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from ringlet.api import Rank
 from ringlet.cli.fitting import fit_input, show
 from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
-    RANK,
+    RANK_HELP,
+    RANK_OR_AUTO,
     CheckpointOptions,
     DataOptions,
     SolverOptions,
@@ -29,9 +31,11 @@ __all__ = ["command"]
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path))
 @click.option(
     "--rank",
-    type=RANK,
-    required=True,
-    help="One number for all bonds, or the bond before every mode: 20,20,3.",
+    type=RANK_OR_AUTO,
+    default="auto",
+    show_default=True,
+    metavar="auto|R|R,R,..|SIZE|PSNR",
+    help=RANK_HELP,
 )
 @click.option(
     "-o",
@@ -54,7 +58,7 @@ def command(
     ctx: click.Context,
     /,
     source: Path,
-    rank: int | tuple[int, ...],
+    rank: Rank,
     output: Path,
     data: DataOptions,
     solver: SolverOptions,

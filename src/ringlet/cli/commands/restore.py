@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
+from ringlet.api import Rank
 from ringlet.cli.fitting import fit_input, show
-from ringlet.cli.inputs import default_rank, open_input
+from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
-    RANK,
+    RANK_HELP,
+    RANK_OR_AUTO,
     CheckpointOptions,
     DataOptions,
     SolverOptions,
@@ -41,9 +43,11 @@ __all__ = ["command"]
 )
 @click.option(
     "--rank",
-    type=RANK,
-    help="One number for all bonds, or the bond before every mode: 20,20,3. By default up to 20, small "
-    "enough for ten entries of data to each number of the ring, and no more than 3 before a colour mode.",
+    type=RANK_OR_AUTO,
+    default="auto",
+    show_default=True,
+    metavar="auto|R|R,R,..|SIZE|PSNR",
+    help=RANK_HELP,
 )
 @click.option(
     "--save",
@@ -72,7 +76,7 @@ def command(
     /,
     source: Path,
     output: Path,
-    rank: int | tuple[int, ...] | None,
+    rank: Rank,
     save: Path | None,
     outliers: Path | None,
     data: DataOptions,
@@ -96,7 +100,7 @@ def command(
     check_restored(output, given.loaded)
     finished = fit_input(
         given,
-        default_rank(given.shape) if rank is None else rank,
+        rank,
         solver.build(given.shape),
         kept=kept,
         seed=seed,

@@ -1,0 +1,222 @@
+"""Held-out entries: a small random part of what is observed that the fit never sees, and that judges it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import log10, nan, prod, sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.chain import Core
+from ringlet.ring.evaluate import dense_block
+from ringlet.sampling import Purpose, draw_entries, stream
+from ringlet.sources import ArraySource, Block, Source
+from ringlet.sources.base import Chunks
+
+__all__ = ["HiddenSource", "Judge", "Lot", "Verdict", "hide"]
+
+Array64: TypeAlias = NDArray[np.float64]
+
+_WANTED = 20_000  # entries to judge by
+_SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
+_FEWEST, _SHARE_UTMOST = 300, 0.2  # of little data a larger share is held out
+_MASK_ENTRIES = 1 << 24  # up to so many entries in memory a mask of the held-out ones is made once
+_PROBE_ENTRIES, _PROBES = 1 << 19, 4  # larger data are judged on so many random subtensors of so many entries
+_WIDTH = 5.0  # of the judging kernel, in deviations of the residuals
+_NORMAL = 1.4826  # deviations in the median size of normal residuals
+_FAR, _ROUNDS = 3.0, 6  # the median leaves out what is further off than so many deviations, found in so many rounds
+
+
+@dataclass(frozen=True)
+class Lot:
+    """Decides for every entry, from its index and the seed alone, whether it is held out.
+
+    Attributes
+    ----------
+    tables : tuple of uint32 arrays
+        One random number for every index of every mode; those of an entry's indices are added and mixed.
+    threshold : int
+        Mixed numbers below it are drawn.
+    """
+
+    tables: tuple[NDArray[np.uint32], ...]
+    threshold: int
+
+    @classmethod
+    def of(cls, shape: Sequence[int], share: float, seed: int) -> "Lot":
+        """The lot that draws this share of all entries."""
+        rng = stream(seed, Purpose.HOLD_OUT)
+        tables = tuple(rng.integers(0, 1 << 32, length, np.uint32) for length in shape)
+        return cls(tables, int(share * (1 << 32)))
+
+    def drawn(self, block: Block, order: Sequence[int]) -> NDArray[np.bool_]:
+        """Which entries of a block are held out, with the axes in the given order.
+
+        Examples
+        --------
+        >>> lot = Lot.of((200, 300), 0.05, seed=0)
+        >>> bool(0.04 < lot.drawn((slice(None), slice(None)), (0, 1)).mean() < 0.06)
+        True
+        """
+        numbers = [self.tables[mode][block[mode]] for mode in order]
+        mixed = reduce(np.add.outer, numbers)
+        mixed ^= mixed >> np.uint32(16)
+        mixed *= np.uint32(0x7FEB352D)
+        mixed ^= mixed >> np.uint32(15)
+        mixed *= np.uint32(0x846CA68B)
+        return np.asarray(mixed < np.uint32(self.threshold))
+
+
+@dataclass(frozen=True)
+class HiddenSource:
+    """A source of which the entries that a lot draws are missing."""
+
+    source: Source
+    lot: Lot
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Size of every mode."""
+        return self.source.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the stored entries."""
+        return self.source.dtype
+
+    @property
+    def chunks(self) -> Chunks | None:
+        """Lengths of the stored chunks along every mode."""
+        return self.source.chunks
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the modes."""
+        return self.source.names
+
+    @property
+    def units(self) -> str | None:
+        """Unit of the entries."""
+        return self.source.units
+
+    def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Values of a block, and which of them are observed and not held out."""
+        values, observed = self.source.read(block, order)
+        kept = ~self.lot.drawn(block, order or range(len(block)))
+        return values, kept if observed is None else kept & observed
+
+
+def hide(source: Source, lot: Lot) -> Source:
+    """The source without the entries that the lot draws."""
+    if isinstance(source, ArraySource) and source.array.size <= _MASK_ENTRIES:
+        whole = tuple(slice(0, length) for length in source.shape)
+        kept = ~lot.drawn(whole, range(len(whole)))
+        return replace(source, mask=kept if source.mask is None else kept & source.mask)
+    return HiddenSource(source, lot)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a new model does on the held-out entries, compared with an old one.
+
+    Attributes
+    ----------
+    gain : float
+        By how many decibels the robust error is smaller.
+    certainty : float
+        The difference of the two losses in units of its standard error; above 0: the new model is better.
+    """
+
+    gain: float
+    certainty: float
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Held-out entries of one subtensor: the indices of it, where they are, and their values in units of the size."""
+
+    index: tuple[NDArray[np.intp], ...]
+    places: NDArray[np.intp]
+    values: Array64
+
+
+class Judge:
+    """Compares models by their residuals at held-out entries, of which up to half may be wrong.
+
+    Parameters
+    ----------
+    probes : sequence of Probe
+    """
+
+    def __init__(self, probes: Sequence[Probe]) -> None:
+        self._probes = probes
+
+    @classmethod
+    def of(cls, source: Source, observed: int, seed: int) -> tuple["Judge", Lot]:
+        """Choose the entries to hold out; `observed` counts those that the source has."""
+        shape = source.shape
+        entries = prod(shape)
+        if entries <= _PROBE_ENTRIES * _PROBES:
+            blocks = [tuple(np.arange(length) for length in shape)]
+        else:
+            blocks = [draw_entries(source, _PROBE_ENTRIES, seed, Purpose.HOLD_OUT, n) for n in range(1, _PROBES + 1)]
+        looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
+        share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
+        lot = Lot.of(shape, min(max(share, _FEWEST / observed), _SHARE_UTMOST), seed)
+        return cls([_probe(source, lot, block) for block in blocks]), lot
+
+    def scaled(self, size: float) -> "Judge":
+        """The judge of models of the data divided by `size`."""
+        return Judge([replace(probe, values=np.clip(probe.values / size, -1e12, 1e12)) for probe in self._probes])
+
+    def __len__(self) -> int:
+        return sum(len(probe.values) for probe in self._probes)
+
+    def residuals(self, cores: Sequence[Core]) -> Array64:
+        """Values less the model's, in units of the data's size."""
+        found = []
+        for probe in self._probes:
+            parts = [core[:, chosen, :] for core, chosen in zip(cores, probe.index, strict=True)]
+            model = dense_block(parts).ravel()[probe.places]
+            found.append(probe.values - model)
+        return np.concatenate(found)
+
+    def compare(self, new: Array64, old: Array64) -> Verdict:
+        """Compare the residuals of two models, under a kernel that fits the old ones."""
+        if not len(self):  # so little data that none were held out
+            return Verdict(0.0, 0.0)
+        width = _judging_width(old)
+        before, after = (-np.expm1(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
+        difference = before - after
+        error = float(np.std(difference)) / sqrt(len(difference))
+        certainty = float(np.mean(difference)) / error if error else 0.0
+        return Verdict(20 * log10(self.error(old, width) / self.error(new, width)), certainty)
+
+    def error(self, residuals: Array64, width: float | None = None) -> float:
+        """Root mean square of the residuals under the judging kernel, in units of the data's size."""
+        if not len(self):
+            return nan
+        width = width or _judging_width(residuals)
+        weights = np.exp(-0.5 * (residuals / width) ** 2)
+        mean = float(weights @ residuals**2) / max(float(weights.sum()), 1e-300)
+        return max(sqrt(mean), np.finfo(float).tiny ** 0.25)
+
+
+def _judging_width(residuals: Array64) -> float:
+    """So many deviations, by the median size of the residuals, in which those that lie far off lose their say."""
+    sizes = np.sort(np.abs(residuals))
+    weights = np.ones_like(sizes)
+    for _ in range(_ROUNDS):
+        below = np.cumsum(weights)
+        deviation = _NORMAL * float(sizes[np.searchsorted(below, below[-1] / 2)])
+        weights = np.exp(-0.5 * (sizes / max(_FAR * deviation, 1e-12)) ** 2)
+    return max(_WIDTH * deviation, 1e-12)
+
+
+def _probe(source: Source, lot: Lot, block: tuple[NDArray[np.intp], ...]) -> Probe:
+    values, observed = source.read(block)
+    drawn = lot.drawn(block, range(len(block)))
+    places = np.flatnonzero(drawn if observed is None else drawn & observed)
+    return Probe(block, places, values.ravel()[places].astype(np.float64))

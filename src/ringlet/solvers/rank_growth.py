@@ -1,0 +1,152 @@
+"""Ranks chosen by the data: what a caller may ask for, how bonds grow, and how large they may become."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, prod
+
+import numpy as np
+
+from ringlet.amounts import parse_bytes
+from ringlet.ring.chain import Core
+from ringlet.ring.ranks import bond_limits
+from ringlet.solvers.checks import check_number
+
+__all__ = ["RankChoice", "budget", "parameters", "start_rank", "target", "widen", "wider_rank"]
+
+_SMALLER = 5  # an automatic ring has at least so many times fewer numbers than the data
+_TARGET_SMALLER = 2  # and one that has to reach a target
+_HEADER = 4096  # bytes of a stored ring beside its numbers
+_START = 3
+_GROWTH = 1.5
+
+
+@dataclass(frozen=True)
+class RankChoice:
+    """A rank that the fit is to find.
+
+    Attributes
+    ----------
+    bytes : int or None
+        Largest stored ring.
+    psnr : float or None
+        Enough on held-out entries, in decibels.
+    """
+
+    bytes: int | None = None
+    psnr: float | None = None
+
+    def most_parameters(self, shape: Sequence[int], itemsize: int) -> int:
+        """Numbers that the ring may have at most."""
+        if self.bytes is not None:
+            return max(0, self.bytes - _HEADER) // itemsize
+        return prod(shape) // (_SMALLER if self.psnr is None else _TARGET_SMALLER)
+
+
+def budget(amount: int | str) -> RankChoice:
+    """A rank as large as pays off, within this size of the stored ring; for `rank=`.
+
+    Parameters
+    ----------
+    amount : int or str
+        Bytes, or e.g. ``"1MB"``.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.random.default_rng(0).standard_normal((60, 50, 40))
+    >>> ringlet.decompose(x, rank=ringlet.budget("20kB")).ring.nbytes < 20_000
+    True
+    """
+    return RankChoice(bytes=parse_bytes(amount))
+
+
+def target(*, psnr: float) -> RankChoice:
+    """The smallest rank that reaches a quality on held-out entries; for `rank=`.
+
+    Parameters
+    ----------
+    psnr : float
+        Peak signal-to-noise ratio in decibels. The peak is the data's range, gross outliers left out, and wrong
+        entries do not count.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> ringlet.target(psnr=35).psnr
+    35
+    """
+    check_number("psnr", psnr, above=0)
+    return RankChoice(psnr=psnr)
+
+
+def parameters(shape: Sequence[int], rank: Sequence[int]) -> int:
+    """Numbers in the cores.
+
+    Examples
+    --------
+    >>> parameters((10, 20), (2, 3))
+    180
+    """
+    return sum(rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape))
+
+
+def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
+    """Small bonds to begin with.
+
+    Examples
+    --------
+    >>> start_rank((512, 512, 3), 10**6)
+    (3, 3, 3)
+    """
+    for bond in range(_START, 1, -1):
+        rank = bond_limits(shape, (bond,) * len(shape))
+        if parameters(shape, rank) <= most:
+            return rank
+    return (1,) * len(shape)
+
+
+def wider_rank(shape: Sequence[int], rank: Sequence[int], bond: int, most: int) -> tuple[int, ...] | None:
+    """The rank with one bond grown by half, as far as its neighbours and the allowed size carry it; None if not at all.
+
+    Examples
+    --------
+    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 10**6)
+    ((3, 15, 3), None)
+    """
+
+    def with_bond(width: int) -> tuple[int, ...]:
+        return (*rank[:bond], width, *rank[bond + 1 :])
+
+    wanted = with_bond(max(rank[bond] + 1, ceil(_GROWTH * rank[bond])))
+    width = bond_limits(shape, wanted)[bond]
+    while width > rank[bond] and parameters(shape, with_bond(width)) > most:
+        width -= 1
+    return with_bond(width) if width > rank[bond] else None
+
+
+def widen(cores: Sequence[Core], bond: int, width: int, rng: np.random.Generator) -> list[Core]:
+    """Cores of the same tensor with a wider bond.
+
+    Of the two cores at the bond, the one that the next sweep updates first gets zeros and the other random numbers of
+    its own size: the update then finds the best use of random features of the residual.
+
+    Examples
+    --------
+    >>> cores = [np.ones((2, 4, 3)), np.ones((3, 5, 2))]
+    >>> [core.shape for core in widen(cores, 1, 4, np.random.default_rng(0))]
+    [(2, 4, 4), (4, 5, 2)]
+    """
+    wider = list(cores)
+    left, right = (bond - 1) % len(cores), bond
+    more = width - cores[bond].shape[0]
+    zeros_left = left < right
+    wider[left] = _extended(wider[left], 2, more, None if zeros_left else rng)
+    wider[right] = _extended(wider[right], 0, more, rng if zeros_left else None)
+    return wider
+
+
+def _extended(core: Core, axis: int, more: int, rng: np.random.Generator | None) -> Core:
+    shape = list(core.shape)
+    shape[axis] = more
+    extra = np.zeros(shape) if rng is None else rng.standard_normal(shape) * np.sqrt(np.mean(np.square(core)))
+    return np.concatenate([core, extra.astype(core.dtype)], axis=axis)

@@ -1,0 +1,293 @@
+"""Ranks, penalties and widths chosen by held-out entries: what is promised of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import ringlet
+from oracles import dense, random_cores
+from reference_awrtrd import path_laplacian
+from reference_awrtrd import sweep as reference_sweep
+from ringlet import AWRTRD, SAWRTRD, decompose
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.ring.kronecker import KroneckerSum
+from ringlet.solvers import automatic_run, smoothness
+from ringlet.solvers.heldout import HiddenSource, Judge, Lot, Verdict, hide
+from ringlet.solvers.rank_growth import widen
+from ringlet.sources import as_source
+
+QUICK = AWRTRD(smooth="auto", sweeps=16, threads=1)
+
+
+def waves(shape=(40, 36, 5), rank=3, seed=0):
+    """A tensor of low rank that is smooth along all modes, of size about one."""
+    rng = np.random.default_rng(seed)
+    places = [np.linspace(0, 1, length) for length in shape]
+    terms = [
+        np.multiply.outer(
+            np.multiply.outer(*(np.cos(rng.uniform(1, 6) * place + rng.uniform(0, 6)) for place in places[:2])),
+            np.cos(rng.uniform(1, 6) * places[2] + rng.uniform(0, 6)),
+        )
+        for _ in range(rank)
+    ]
+    return np.sum(terms, axis=0)
+
+
+def spoiled(truth, observed, outliers, seed=1, noise=0.01):
+    rng = np.random.default_rng(seed)
+    x = truth + noise * rng.standard_normal(truth.shape)
+    x[rng.random(truth.shape) < outliers] = truth.max() * 3
+    return x, rng.random(truth.shape) < observed
+
+
+def error(fit, truth):
+    return np.linalg.norm(np.asarray(fit.ring) - truth) / np.linalg.norm(truth)
+
+
+@pytest.fixture
+def penalties(monkeypatch):
+    """The penalties of every automatic fit at its end."""
+    runs, begin = [], automatic_run.AutomaticRun.__init__
+
+    def note(run, *given, **named):
+        runs.append(run)
+        begin(run, *given, **named)
+
+    monkeypatch.setattr(automatic_run.AutomaticRun, "__init__", note)
+    return lambda: runs[-1].penalties
+
+
+@pytest.fixture
+def narrow_bands(monkeypatch):
+    """Every frequency gets its own factorisation, so that the scaling is exact."""
+    monkeypatch.setattr(smoothness, "_BAND", 1.0001)
+    monkeypatch.setattr(smoothness, "_FLOOR", 1e-9)
+
+
+def test_a_smooth_sweep_equals_the_dense_reference(narrow_bands):
+    shape, rank, smooth = (6, 5, 3, 4), (2, 3, 2, 2), (0.4, 3.0, 0.0, 0.1)
+    x = dense(random_cores(shape, rank, seed=0)) + 3.0
+    observed = np.random.default_rng(3).random(shape) < 0.7
+    init = expected = random_cores(shape, rank, seed=5)
+    solver = AWRTRD(sweeps=2, tol=0, sigma=2.5, ridge=0.02, smooth=dict(enumerate(smooth)))
+    fit = decompose(x, rank, solver=solver, mask=observed, init=init)
+    for _ in range(2):
+        expected = reference_sweep(expected, x, observed, 2.5, "correntropy", 0.02, "global", smooth)
+    np.testing.assert_allclose(np.asarray(fit.ring), dense(expected), rtol=1e-6, atol=1e-7)
+
+
+def test_the_cosine_transform_makes_the_laplacian_diagonal():
+    rows = np.random.default_rng(0).standard_normal((7, 3))
+    laplacian = path_laplacian(7)
+    np.testing.assert_allclose(smoothness.laplacian(rows), laplacian @ rows, atol=1e-12)
+    np.testing.assert_allclose(smoothness.frequencies(7), np.linalg.eigvalsh(laplacian), atol=1e-12)
+    assert smoothness.roughness(rows) == pytest.approx(np.sum(rows * (laplacian @ rows)))
+
+
+@pytest.mark.parametrize("strength", [1e-4, 0.1, 30.0])
+def test_bands_give_nearly_the_exact_scaling(strength):
+    rng = np.random.default_rng(0)
+    half = rng.standard_normal((8, 6))
+    gram, rows = half.T @ half, rng.standard_normal((50, 6))
+    system = np.kron(np.eye(50), gram + 0.01 * np.eye(6)) + strength * np.kron(path_laplacian(50), np.eye(6))
+    exact = np.linalg.solve(system, rows.ravel()).reshape(rows.shape)
+    found = smoothness.smooth_solve(KroneckerSum(np.eye(1)[None], gram[None]), 0.01, strength, rows, map)
+    assert np.sum(rows * found) > 0
+    assert np.linalg.norm(found - exact) < 0.5 * np.linalg.norm(exact)
+    cosine = np.sum(found * exact) / np.linalg.norm(found) / np.linalg.norm(exact)
+    assert cosine > 0.9
+
+
+def test_a_lot_draws_its_share_everywhere_and_the_same_whatever_is_read():
+    lot = Lot.of((60, 50, 40), 0.05, seed=3)
+    whole = lot.drawn((slice(None),) * 3, (0, 1, 2))
+    assert 0.045 < whole.mean() < 0.055
+    for axis in range(3):
+        shares = whole.mean(axis=tuple(other for other in range(3) if other != axis))
+        assert shares.min() > 0
+        assert shares.max() < 0.12
+    part = (np.array([3, 17]), slice(5, 9), slice(None))
+    np.testing.assert_array_equal(lot.drawn(part, (2, 0, 1)), whole[np.ix_([3, 17], range(5, 9))].transpose(2, 0, 1))
+    source = as_source(np.zeros((60, 50, 40)))
+    for hidden in (hide(source, lot), HiddenSource(source, lot)):
+        np.testing.assert_array_equal(hidden.read(part)[1], ~whole[np.ix_([3, 17], range(5, 9))])
+
+
+@pytest.mark.parametrize("rank", ["auto", 3])
+def test_held_out_entries_never_influence_the_fit(rank, monkeypatch):
+    monkeypatch.setattr(Judge, "compare", lambda *_: Verdict(0.2, 3.0))  # what they are to influence: the choices
+    x, observed = spoiled(waves(), 0.8, 0.1)
+    _, lot = Judge.of(as_source(x, observed), int(observed.sum()), 0)
+    held = lot.drawn((slice(None),) * 3, (0, 1, 2)) & observed
+    rings = [
+        decompose(data, rank, solver=QUICK, mask=observed, callback=lambda state: state.sweep == 6).ring
+        for data in (x, np.where(held, x[::-1] * 1e5, x))
+    ]
+    np.testing.assert_array_equal(np.asarray(rings[0]), np.asarray(rings[1]))
+    assert held.sum() > 100
+
+
+def test_outliers_do_not_mislead_the_judge():
+    truth = waves()
+    x, _ = spoiled(truth, 1.0, 0.4)
+    judge, _ = Judge.of(as_source(x), x.size, 0)
+    near = decompose(truth, 4, solver=ringlet.baselines.TRSVD()).ring
+    noise = 0.3 * np.random.default_rng(5).standard_normal(truth.shape)
+    far = decompose(truth + noise, 4, solver=ringlet.baselines.TRSVD()).ring
+    verdict = judge.compare(judge.residuals(near.cores), judge.residuals(far.cores))
+    assert verdict.certainty > 3
+    assert verdict.gain > 0
+
+
+def test_everything_automatic_beats_the_printed_method_on_smooth_data():
+    truth = waves(rank=6)
+    x, observed = spoiled(truth, 0.15, 0.1)
+    fit = decompose(x, mask=observed)
+    assert error(fit, truth) < 0.5 * error(decompose(x, fit.ring.rank, solver=AWRTRD(ridge=0), mask=observed), truth)
+    assert fit.ring.parameters <= x.size / 5
+    scores = [record.held_out for record in fit.history]
+    assert np.isfinite(scores[:-2]).all()
+    assert np.isnan(scores[-2:]).all()
+    assert scores[-3] < scores[0]
+
+
+def test_a_mode_without_order_is_not_smoothed(penalties):
+    truth = waves((60, 50, 8), rank=8, seed=2)
+    shuffle = np.random.default_rng(0).permutation(60)
+    x, observed = spoiled(truth[shuffle], 0.2, 0.1)
+    decompose(x, 5, solver=AWRTRD(smooth="auto", sweeps=40), mask=observed)
+    assert penalties().smooth[0] == 0.0
+    assert penalties().smooth[1] > 0.0
+
+
+@pytest.mark.parametrize("true", [2, 4])
+def test_the_rank_found_is_near_the_true_one(true):
+    truth = dense(random_cores((30, 28, 26), (true,) * 3, seed=true))
+    x, observed = spoiled(truth, 0.8, 0.1, noise=0.02 * truth.std())
+    fit = decompose(x, mask=observed)
+    assert error(fit, truth) < 0.05
+    assert true <= max(fit.ring.rank) <= 6 * true
+
+
+def test_colour_bonds_stay_within_their_natural_limits():
+    truth = waves((60, 50, 3), rank=5)
+    rank = decompose(truth + 0.01 * np.random.default_rng(0).standard_normal(truth.shape)).ring.rank
+    assert rank[0] <= 3 * rank[2]
+    assert rank[2] <= 3 * rank[0]
+
+
+@pytest.mark.parametrize("amount", [6000, "9kB", "20 KiB"])
+def test_a_budget_is_kept(amount, tmp_path):
+    x = np.random.default_rng(0).standard_normal((30, 25, 20)).astype("f4")
+    ring = decompose(x, rank=ringlet.budget(amount)).ring
+    ring.save(tmp_path / "x.ring")
+    assert (tmp_path / "x.ring").stat().st_size <= ringlet.budget(amount).bytes
+
+
+def test_a_target_is_reached_by_a_small_ring():
+    truth = waves(rank=8, seed=4)
+    x = truth + 1e-4 * np.random.default_rng(0).standard_normal(truth.shape)
+    low, high = (decompose(x, rank=ringlet.target(psnr=psnr)).ring for psnr in (20, 45))
+    assert low.parameters < high.parameters
+    peak = np.ptp(x)
+    for ring, psnr in ((low, 20), (high, 45)):
+        reached = 20 * np.log10(peak / np.sqrt(np.mean((np.asarray(ring) - truth) ** 2)))
+        assert reached > psnr - 1
+
+
+def test_a_target_out_of_reach_is_said():
+    x = np.random.default_rng(0).standard_normal((20, 18, 16))
+    with pytest.warns(DataWarning, match="target"):
+        decompose(x, rank=ringlet.target(psnr=90))
+
+
+def test_widening_leaves_the_tensor_as_it_is():
+    cores = random_cores((5, 4, 3), (2, 3, 2), seed=0)
+    for bond in range(3):
+        wider = widen(cores, bond, 5, np.random.default_rng(1))
+        assert wider[bond].shape[0] == 5
+        np.testing.assert_allclose(dense(wider), dense(cores), atol=1e-12)
+
+
+def test_the_bits_do_not_depend_on_threads():
+    x, observed = spoiled(waves(), 0.6, 0.1)
+    fits = [
+        decompose(x, solver=SAWRTRD(samples=100, smooth="auto", sweeps=14, threads=threads), mask=observed)
+        for threads in (1, 3)
+    ]
+    assert fits[0].ring.rank == fits[1].ring.rank
+    for one, other in zip(fits[0].ring.cores, fits[1].ring.cores, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("factor", [2.0**20, -(2.0**-15)])
+def test_units_do_not_matter(factor):
+    x, observed = spoiled(waves(), 0.6, 0.1)
+    one, other = (decompose(data, solver=QUICK, mask=observed).ring for data in (x, factor * x))
+    if factor > 0:
+        assert one.rank == other.rank
+        np.testing.assert_allclose(np.asarray(other), factor * np.asarray(one), rtol=1e-9, atol=1e-9 * abs(factor))
+    else:
+        scale = abs(factor) * np.abs(x[observed]).max()
+        assert np.abs(np.asarray(other) - factor * np.asarray(one)).max() < 0.1 * scale
+
+
+def test_an_automatic_fit_goes_on_from_its_checkpoint(tmp_path):
+    x, observed = spoiled(waves((20, 18, 4)), 0.7, 0.1)
+    solver = AWRTRD(smooth="auto", sweeps=14, tol=0, threads=1)
+    whole = decompose(x, solver=solver, mask=observed)
+    for last in range(1, 14):
+        folder = tmp_path / str(last)
+        decompose(x, solver=solver, mask=observed, checkpoint=folder, callback=lambda s, last=last: s.sweep == last)
+        resumed = decompose(x, solver=solver, mask=observed, checkpoint=folder)
+        assert [core.tobytes() for core in resumed.ring.cores] == [core.tobytes() for core in whole.ring.cores]
+
+
+def test_a_given_start_is_grown_from():
+    truth = waves()
+    start = decompose(truth, 2, solver=AWRTRD(sweeps=3)).ring
+    fit = decompose(truth, init=start)
+    assert all(grown >= given for grown, given in zip(fit.ring.rank, start.rank, strict=True))
+    assert error(fit, truth) < error(type("Start", (), {"ring": start}), truth)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2, 2), (1, 5, 1), (9, 1)])
+def test_tiny_data_are_fitted_all_the_same(shape):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        fit = decompose(np.arange(np.prod(shape), dtype=float).reshape(shape))
+    assert np.isfinite(np.asarray(fit.ring)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"rank": "best"}, ArgumentTypeError, "rank='best'"),
+        ({"rank": None}, ArgumentError, "rank=None"),
+        ({"rank": "auto", "solver": ringlet.baselines.TRSVD()}, ArgumentError, "TRSVD"),
+        ({"rank": "auto", "solver": SAWRTRD(sampling="uniform-rows")}, ArgumentError, "uniform-rows"),
+        ({"rank": 2, "solver": AWRTRD(smooth={7: 1})}, ArgumentError, "mode 7"),
+    ],
+)
+def test_wrong_requests_are_refused(given, error, said):
+    with pytest.raises(error, match=said):
+        decompose(np.ones((4, 3, 2)), **given)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: ringlet.budget("abc"), ArgumentError, "abc"),
+        (lambda: ringlet.target(psnr=-1), ArgumentError, "psnr=-1"),
+        (lambda: ringlet.target(psnr="high"), ArgumentTypeError, "psnr"),
+        (lambda: AWRTRD(smooth="much"), ArgumentError, "smooth='much'"),
+        (lambda: AWRTRD(smooth=-1), ArgumentError, "smooth=-1"),
+        (lambda: AWRTRD(smooth={0: -1}), ArgumentError, "smooth"),
+        (lambda: AWRTRD(smooth={"x": 1}), ArgumentTypeError, "smooth"),
+        (lambda: AWRTRD(smooth=[1, 2]), ArgumentTypeError, "smooth"),
+    ],
+)
+def test_wrong_values_are_refused(make, error, said):
+    with pytest.raises(error, match=said):
+        make()
