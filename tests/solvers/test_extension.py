@@ -288,7 +288,20 @@ def test_weights_are_those_of_the_slices_appended_last():
         fit.weights()
 
 
+def test_a_buffer_may_be_used_again():
+    buffer, mask = TRUTH[..., 11:].copy(), np.ones((9, 8, 3, 1), bool)
+    fit = fit_of(CORES, 11).extend(buffer, mask=mask)
+    weights = fit.weights((..., -1))
+    buffer[...], mask[...] = 1e6, False
+    np.testing.assert_array_equal(fit.weights((..., -1)), weights)
+
+
 FRAME = TRUTH[..., 11:]
+
+
+@pytest.fixture(scope="module")
+def fit_of_eleven():
+    return fit_of(CORES, 11)
 
 
 @pytest.mark.parametrize(
@@ -311,10 +324,9 @@ FRAME = TRUTH[..., 11:]
         ({"seed": "x"}, ArgumentTypeError, "seed='x'"),
     ],
 )
-def test_wrong_arguments_are_refused_by_name(arguments, error, words):
-    fit = fit_of(CORES, 11)
+def test_wrong_arguments_are_refused_by_name(fit_of_eleven, arguments, error, words):
     with pytest.raises(error, match=words):
-        fit.extend(**({"new_slices": FRAME} | arguments))
+        fit_of_eleven.extend(**({"new_slices": FRAME} | arguments))
 
 
 def test_only_robust_fits_can_be_extended():

@@ -1,14 +1,16 @@
 """Slices that a user gives to append to a ring, checked before any work."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring import TensorRing
 from ringlet.solvers.checks import check_number
-from ringlet.sources import Source, Survey, as_source, survey
+from ringlet.sources import ArraySource, ChunkedSource, Source, Survey, as_source, survey
 
 __all__ = ["Slices", "checked_slices"]
 
@@ -36,7 +38,7 @@ def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> S
         )
     mode = int(mode) % ring.ndim
     try:
-        source = as_source(new_slices, mask)
+        source = _owned(as_source(new_slices, mask))
         _check_shape(source.shape, ring.shape, mode)
         found = survey(source)
     except (ArgumentError, ArgumentTypeError) as error:
@@ -50,6 +52,14 @@ def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> S
             stacklevel=3,
         )
     return Slices(source, found, mode)
+
+
+def _owned(source: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
+    """Arrays copied: cameras use their buffers again, and a view would keep all of a long video in memory."""
+    if not isinstance(source, ArraySource):
+        return source
+    mask, masked = (None if flags is None else np.array(flags, order="C") for flags in (source.mask, source.masked))
+    return replace(source, array=np.array(source.array, order="C"), mask=mask, masked=masked)
 
 
 def _check_shape(given: tuple[int, ...], shape: tuple[int, ...], mode: int) -> None:

@@ -101,7 +101,8 @@ class Fit:
         ----------
         new_slices : array-like or store, as in `decompose`
             Of the fitted shape but for `mode`, which may have any size of at least 1. One slice needs its axis, too:
-            ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing.
+            ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing. Arrays are copied: a buffer may be used
+            again.
         mode : int
             The mode that grows; the last by default.
         mask : bool array-like, optional
