@@ -12,12 +12,12 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOISES", "Noise", "Purpose", "add_noise", "generator", "noise_of", "observed_entries"]
+__all__ = ["NOISES", "OUTLIERS", "Noise", "Purpose", "add_noise", "generator", "noise_of", "observed_entries"]
 
 Noise = Literal["gmm", "salt-and-pepper"]
 NOISES: dict[str, str] = {"gmm": "Gaussian mixture", "salt-and-pepper": "salt and pepper"}  # for people
 
-_OUTLIERS = 0.2  # share of the observed entries that noise ruins
+OUTLIERS = 0.2  # share of the observed entries that noise ruins
 _VARIANCES = 1e-3, 0.5  # of the mixture's two components: grain, outliers
 _BLOCK = 1 << 20
 
@@ -69,7 +69,12 @@ def observed_entries(shape: tuple[int, ...], share: float, rng: np.random.Genera
 
 
 def add_noise(
-    tensor: NDArray[np.float32], noise: Noise, rng: np.random.Generator, observed: NDArray[np.bool_] | None = None
+    tensor: NDArray[np.float32],
+    noise: Noise,
+    rng: np.random.Generator,
+    observed: NDArray[np.bool_] | None = None,
+    *,
+    outliers: float = OUTLIERS,
 ) -> None:
     """Damage the observed entries of a tensor with values from 0 to 1, in place; nothing is clipped.
 
@@ -83,6 +88,8 @@ def add_noise(
     rng : Generator
     observed : bool array, optional
         By default all entries are.
+    outliers : float
+        Another share than these 20 %.
 
     Examples
     --------
@@ -95,7 +102,7 @@ def add_noise(
     mask = None if observed is None else observed.reshape(-1)
     if mask is not None:
         np.multiply(flat, mask, out=flat)
-    count = floor(_OUTLIERS * (flat.size if mask is None else np.count_nonzero(mask)))
+    count = floor(outliers * (flat.size if mask is None else np.count_nonzero(mask)))
     if noise == "salt-and-pepper":
         _salt_and_pepper(flat, mask, count, rng)
     else:

@@ -79,7 +79,20 @@ _MEASURES: dict[str, Callable[[int], Measured]] = {
 }
 
 
-@click.command(name="bench")
+class _Bench(click.Command):
+    """Timing by default; `ringlet bench quality` is a command of its own, with its own options."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == ["quality"]:
+            from ringlet.cli.commands.bench_quality import command as quality
+
+            return quality.make_context(f"{info_name} quality", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(name="bench", cls=_Bench)
 @click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, *_MEASURES, "extend"]), nargs=-1)
 @click.option("--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Sweeps to take the median of.")
 @click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
@@ -108,6 +121,8 @@ def command(
     appended one by one, against fits of all of them). The limit of a sweep is the time of the bare matrix products and
     factorisations of the same plan. Benchmarks report; they fail nothing. Nothing else should run on the machine
     meanwhile.
+
+    How good the results are, rather than how fast, is another command: ringlet bench quality --help
     """
     if picture is not None:
         check_outputs([picture], force=force)

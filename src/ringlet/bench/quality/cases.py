@@ -1,0 +1,101 @@
+"""What is done to the data: so much hidden, so much ruined."""
+
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.bench.quality.samples import Sample, Truth
+from ringlet.errors import ArgumentError
+from ringlet.experiments.noise import OUTLIERS, Noise, Purpose, add_noise, generator, observed_entries
+from ringlet.report.metrics import psnr
+
+__all__ = ["Case", "Damaged", "cases_of", "chosen_cases"]
+
+_MISSING = (0, 30, 70, 90)  # percent
+_RUINED = (0, 20, 40)
+_PAPERS = 70  # missing in the paper's completion experiments
+
+
+@dataclass(frozen=True, eq=False)
+class Damaged:
+    """A tensor with gaps and outliers, and what it was.
+
+    Attributes
+    ----------
+    data : array of float32
+        NaN where an entry is missing.
+    truth : Truth
+    """
+
+    data: NDArray[np.float32]
+    truth: Truth
+
+    def score(self, estimate: NDArray[np.floating]) -> float:
+        """PSNR in dB over all entries with a truth, hidden, ruined and untouched ones alike; nothing is clipped."""
+        truth, known = self.truth.values, self.truth.known
+        if known is not None:
+            estimate, truth = estimate[known], truth[known]
+        return psnr(estimate, truth, self.truth.high - self.truth.low)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample with a share of its known entries hidden, and a share of the others ruined.
+
+    Attributes
+    ----------
+    sample : Sample
+    missing, ruined : int
+        In percent.
+    noise : {"gmm", "salt-and-pepper"}
+        Salt and pepper are the smallest and the largest known value. "gmm" is the paper's mixture, in units of the
+        data's range.
+    """
+
+    sample: Sample
+    missing: int
+    ruined: int
+    noise: Noise = "salt-and-pepper"
+
+    @property
+    def name(self) -> str:
+        """As it is typed and recorded: ``photos/rose-m70-o20``, or ``photos/rose-m70-gmm``."""
+        return f"{self.sample.name}-m{self.missing}-{'gmm' if self.noise == 'gmm' else f'o{self.ruined}'}"
+
+    @property
+    def like_the_papers(self) -> bool:
+        """30 % of the entries observed, 20 % of these ruined, or mixture noise."""
+        return self.missing == _PAPERS and self.ruined == round(100 * OUTLIERS)
+
+    def damaged(self) -> Damaged:
+        """The data as the methods see them; always the same."""
+        truth = self.sample.truth()
+        span = truth.high - truth.low or 1.0
+        data = (truth.values - np.float32(truth.low)) / np.float32(span)
+        observed = observed_entries(data.shape, 1 - self.missing / 100, generator(self.name, 1, Purpose.MASK))
+        if truth.known is not None:
+            observed &= truth.known
+            data[~truth.known] = 0  # what stands there may be anything
+        add_noise(data, self.noise, generator(self.name, 1, Purpose.NOISE), observed, outliers=self.ruined / 100)
+        data *= np.float32(span)
+        data += np.float32(truth.low)
+        data[~observed] = np.nan
+        return Damaged(data, truth)
+
+
+def cases_of(samples: list[Sample]) -> list[Case]:
+    """All cases of all samples, in an order by chance that is always the same: any part of it is a fair choice."""
+    cases = [Case(sample, missing, ruined) for sample in samples for missing in _MISSING for ruined in _RUINED]
+    cases += [Case(sample, _PAPERS, round(100 * OUTLIERS), "gmm") for sample in samples]
+    return sorted(cases, key=lambda case: crc32(case.name.encode()))
+
+
+def chosen_cases(cases: list[Case], patterns: tuple[str, ...]) -> list[Case]:
+    """Those whose names match one of the patterns (``*-m70-*``); all without any."""
+    for pattern in patterns:
+        if not any(fnmatch(case.name, pattern) for case in cases):
+            raise ArgumentError(f"--cases {pattern!r} matches none of the cases; one of them is {cases[0].name!r}")
+    return [case for case in cases if not patterns or any(fnmatch(case.name, pattern) for pattern in patterns)]

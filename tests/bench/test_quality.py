@@ -1,0 +1,199 @@
+"""`ringlet bench quality`: the damage is what it says, the summary adds up, and a run can be stopped."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from ringlet.bench.quality.cases import Case, cases_of, chosen_cases
+from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
+from ringlet.bench.quality.rivals import FINISHED, PEERS
+from ringlet.bench.quality.samples import builtin_samples, samples_in
+from ringlet.bench.quality.summary import outcomes_of, summarise
+from ringlet.cli.main import main
+from ringlet.errors import ArgumentError
+
+SHAPE = (24, 20, 6)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small photo, a short video of frames, and a temperature tensor with real gaps."""
+    root = tmp_path_factory.mktemp("data")
+    for name in ("photos", "tensors", "videos/clip"):
+        (root / name).mkdir(parents=True)
+    i, j, k = np.ogrid[: SHAPE[0], : SHAPE[1], : SHAPE[2]]
+    kelvin = (280 + 10 * np.sin(i / 5) * np.cos(j / 4) + k).astype(np.float32)
+    observed = np.ones(SHAPE, bool)
+    observed[5:9, 3:8] = False
+    np.savez(root / "tensors/sea.npz", tensor=np.where(observed, kelvin, -999.0), observed=observed)
+    pixels = np.stack([128 + 90 * np.sin(i[..., 0] / 6 + c) * np.cos(j[..., 0] / 5) for c in range(3)], axis=-1)
+    Image.fromarray(pixels.astype(np.uint8)).save(root / "photos/waves.png")
+    for frame in range(3):
+        Image.fromarray(np.roll(pixels, frame, 0).astype(np.uint8)).save(root / f"videos/clip/{frame}.png")
+    return root
+
+
+def case_of(folder, name):
+    return chosen_cases(cases_of(samples_in(folder)), (name,))[0]
+
+
+def quality(*arguments):
+    return CliRunner().invoke(main, ["bench", "quality", *map(str, arguments)])
+
+
+def test_a_folder_is_read_as_photos_videos_and_tensors(folder):
+    found = {sample.name: sample.kind for sample in samples_in(folder)}
+    assert found == {"photos/waves": "photo", "tensors/sea": "tensor", "videos/clip": "video"}
+    names = [case.name for case in cases_of(samples_in(folder))]
+    assert len(set(names)) == 3 * 13
+    assert {"photos/waves-m70-gmm", "tensors/sea-m0-o0", "videos/clip-m90-o40"} <= set(names)
+
+
+def test_built_in_photos_need_no_folder():
+    assert {sample.name for sample in builtin_samples()} >= {"skimage/astronaut", "skimage/chelsea"}
+
+
+def test_so_much_is_hidden_and_ruined_as_the_name_says(folder):
+    damaged = case_of(folder, "photos/waves-m30-o40").damaged()
+    truth = damaged.truth.values
+    seen = ~np.isnan(damaged.data)
+    assert seen.sum() == round(0.7 * truth.size)
+    changed = damaged.data[seen] != truth[seen]
+    assert set(np.unique(damaged.data[seen][changed])) <= {0.0, 1.0}
+    ruined = np.isin(damaged.data[seen], (0.0, 1.0)).sum()
+    assert int(0.4 * seen.sum()) <= ruined <= int(0.4 * seen.sum()) + np.isin(truth, (0.0, 1.0)).sum()
+    again = case_of(folder, "photos/waves-m30-o40").damaged().data
+    assert damaged.data.tobytes() == again.tobytes()
+
+
+def test_gaps_stay_gaps_and_are_never_scored(folder):
+    case = case_of(folder, "tensors/sea-m70-o20")
+    damaged = case.damaged()
+    gap = np.zeros(SHAPE, bool)
+    gap[5:9, 3:8] = True
+    assert np.isnan(damaged.data[gap]).all()
+    seen = ~np.isnan(damaged.data)
+    low, high = damaged.truth.values[~gap].min(), damaged.truth.values[~gap].max()
+    assert low - 1e-3 <= damaged.data[seen].min()
+    assert damaged.data[seen].max() <= high + 1e-3
+    estimate = damaged.truth.values.astype(np.float64) + 2.0
+    estimate[gap] = 1e9
+    expected = 20 * np.log10((float(high) - float(low)) / 2.0)
+    assert damaged.score(estimate) == pytest.approx(expected, abs=1e-3)
+
+
+def test_undamaged_data_keep_their_units(folder):
+    damaged = case_of(folder, "tensors/sea-m0-o0").damaged()
+    seen = ~np.isnan(damaged.data)
+    np.testing.assert_allclose(damaged.data[seen], damaged.truth.values[seen], rtol=1e-6)
+
+
+def test_the_climb_finds_the_top_of_a_hill_without_looking_everywhere():
+    axes = (range(9), range(5), range(4))
+    for top in itertools.product(*axes):
+        tried = []
+
+        def height(point, top=top, tried=tried):
+            tried.append(point)
+            return -sum(abs(a - b) for a, b in zip(point, top, strict=True))
+
+        assert climb(axes, height) == (top, 0)
+        assert len(tried) == len(set(tried)) < 30
+
+
+def test_rings_on_the_grid_are_a_fifth_of_the_data_at_most():
+    for shape in ((1356, 2040, 3), (64, 80, 3), (30, 77, 18), (480, 854, 3, 20)):
+        ranks, _, _ = grid_of(shape)
+        assert len(ranks) > 2
+        assert all(5 * ring_numbers(shape, rank) <= np.prod(shape) for rank in ranks)
+
+
+def records(case, group, like_the_papers=True, **scores):
+    facts = {"case": case, "group": group, "like_the_papers": like_the_papers, "smaller": 6.0, "smaller_than_file": 1.5}
+    return [facts | {"rival": name, "psnr": psnr, "seconds": seconds} for name, (psnr, seconds) in scores.items()]
+
+
+def test_the_summary_adds_up():
+    peers = dict.fromkeys(PEERS, (20.0, 4.0))
+    found = summarise(
+        outcomes_of(
+            [
+                *records("a", "x", auto=(30.0, 4.0), plain=(28.0, 1.0), grid=(30.4, 9.0), **{"same-rank": (9.0, 2.0)}),
+                *records("a", "x", **peers),
+                *records("b", "x", auto=(25.0, 9.0), plain=(26.0, 1.0), grid=(26.0, 9.0), **{"same-rank": (9.0, 3.0)}),
+                *records("b", "x", **(peers | {"TNTV": (25.5, 9.0)})),
+                *records("c", "y", like_the_papers=False, auto=(20.0, 1.0), plain=(None, 1.0)),
+                *records("d", "y", plain=(20.0, 1.0)),  # not yet
+            ]
+        )
+    )
+    first, second, together = found
+    assert (first.group, second.group, together.group) == ("x", "y", "all")
+    assert (first.cases, second.cases, together.cases) == (2, 1, 3)
+    assert first.close_to_grid == 0.5
+    assert first.worst_behind_grid == pytest.approx(1.0)
+    assert (first.mean_gain, first.worst_gain) == (0.5, -1.0)
+    assert (first.papers_mean_gain, second.papers_mean_gain) == (0.5, None)
+    assert (first.above_peers, second.above_peers) == (0.5, None)
+    assert (first.median_cost, first.worst_cost) == (2.5, 3.0)
+    assert (together.least_smaller, together.least_smaller_than_file) == (6.0, 1.5)
+
+
+def test_a_run_measures_everyone_on_every_case_and_goes_on_where_it_stopped(folder, tmp_path):
+    out = tmp_path / "q.jsonl"
+    everyone = [word for name in ("plain", "peers", "grid", "finished-peers") for word in ("--against", name)]
+    cases = ("--cases", "photos/*-m70-o20", "--cases", "tensors/*-m70-o20")
+    wanted = ("--data", folder, *cases, "--out", out, "--budget-minutes", 4)
+    first = quality(*wanted, *everyone, "--json")
+    assert first.exit_code == 0, first.output
+    content = json.loads(first.stdout)
+    assert {case["case"] for case in content["cases"]} == {"photos/waves-m70-o20", "tensors/sea-m70-o20"}
+    for case in content["cases"]:
+        assert set(case["peers"]) == set(PEERS)
+        assert set(case["finished"]) == set(FINISHED)
+        assert all(np.isfinite(case[name]) for name in ("auto", "grid", "plain", "cost", "smaller"))
+    assert [summary["group"] for summary in content["summary"]] == ["photos", "tensors", "all"]
+    lines = out.read_text().splitlines()
+    assert len(lines) == 2 * 14
+    # The plug was pulled while the last line but one was written: only what is lost is measured again.
+    out.write_text("\n".join(lines[:-2]) + "\n" + lines[-2][:20])
+    second = quality(*wanted, *everyone)
+    assert second.exit_code == 0, second.output
+    assert len(second.stderr.splitlines()) == 2
+    assert out.read_text().splitlines()[:-2] == lines[:-2]
+    assert "near     share of cases" in second.stdout
+
+
+def test_nothing_is_begun_when_the_time_is_up(folder):
+    result = quality("--data", folder, "--budget-minutes", 1e-9)
+    assert result.exit_code == 0, result.output
+    assert "0 of 39 cases" in result.stdout
+
+
+def test_wrong_input_is_refused_in_one_line(folder, tmp_path):
+    for arguments, message in (
+        (("--cases", "nonsense*"), "matches none of the cases"),
+        (("--data", tmp_path), "holds no folder with data"),
+        (("--data", tmp_path / "no"), "is not a folder"),
+    ):
+        result = quality(*arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_tensor_of_which_nothing_is_known_is_refused(tmp_path):
+    (tmp_path / "x").mkdir()
+    np.save(tmp_path / "x/empty.npy", np.full((4, 4, 3), np.nan))
+    (sample,) = samples_in(tmp_path)
+    with pytest.raises(ArgumentError, match="no known entry"):
+        Case(sample, 0, 0).damaged()
+
+
+def test_the_other_bench_is_still_there():
+    assert "--alone" in CliRunner().invoke(main, ["bench", "--help"]).output
+    assert "--budget-minutes" in quality("--help").output
