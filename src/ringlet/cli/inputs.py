@@ -11,9 +11,14 @@ from ringlet.sources import ArraySource, ChunkedSource, Source
 from ringlet.sources.base import aligned_blocks, slabs
 from ringlet.sources.files import Loaded, load
 from ringlet.sources.given import with_mask, without_value
+from ringlet.sources.kinds import Kind, kind_of, reading
 from ringlet.sources.masks import load_mask
+from ringlet.sources.media import opened_frames
+from ringlet.store.frame_cache import cached_frames
 
 __all__ = ["Input", "open_input"]
+
+_IN_MEMORY = 1 << 30  # bytes of a video that is decoded into memory; larger ones go into a cache
 
 
 @dataclass(frozen=True)
@@ -81,13 +86,29 @@ class Input:
 
 def open_input(path: Path, options: DataOptions) -> Input:
     """Open a tensor and combine all that is said about its missing entries."""
-    loaded = load(path, key=options.key)
+    loaded = _load(path, options)
     source = loaded.source
     if options.mask is not None:
         source = with_mask(source, load_mask(options.mask, source.shape))
     if options.missing is not None and not isnan(options.missing):
         source = without_value(source, options.missing)
     return Input(path, loaded, source)
+
+
+def _load(path: Path, options: DataOptions) -> Loaded:
+    """Open a tensor: large videos, and those for which a cache is asked for, through their cache."""
+    if path.exists() and options.key is None:
+        with reading(path):
+            kind = kind_of(path)
+            cached = kind in ("video", "frames") and (options.cache is not None or _is_large(path, kind))
+        if cached:
+            return cached_frames(path, kind, options.cache)
+    return load(path, key=options.key)
+
+
+def _is_large(path: Path, kind: Kind) -> bool:
+    with opened_frames(path, kind) as moving:
+        return moving.nbytes is not None and moving.nbytes > _IN_MEMORY
 
 
 def _blocks(source: Source) -> list[tuple[slice, ...]]:

@@ -106,6 +106,7 @@ class DataOptions:
     mask: Path | None
     missing: float | None
     key: str | None
+    cache: Path | None
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,13 @@ data_options = _gathered(
             help="Entries that equal VALUE are missing, e.g. 0. NaN always is.",
         ),
         click.option("--key", metavar="NAME", help="Which array of a file or store of several."),
+        click.option(
+            "--cache",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default those "
+            "of more than 1 GB are kept beside it.",
+        ),
     ],
 )
 

@@ -17,7 +17,7 @@ from ringlet.sources.array_files import MASK_KEYS, choose_array, mask_key, open_
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.kinds import Kind, kind_of, reading, split_key
 from ringlet.sources.masks import spread, truth_source, truth_values
-from ringlet.sources.media import read_frames, read_image, read_video
+from ringlet.sources.media import read_frames, read_image
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.stores import open_array, open_mask
 
@@ -63,8 +63,8 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
     Parameters
     ----------
     path : path
-        An npy, npz, mat (up to version 7), png, jpg, webp, bmp, mp4, mov, mkv, webm or avi file, a zarr store or an
-        HDF5 file. ``path::name`` means the array of that name in a file of several.
+        An npy, npz, mat (up to version 7), png, jpg, webp, bmp, mp4, mov, mkv, webm, avi or HDF5 file, a zarr store or
+        a folder of pictures of one size. ``path::name`` means the array of that name in a file of several.
     key : str, optional
         Another way to say which array. Without it: the only one, or the one named `tensor`.
     frames : int, optional
@@ -108,7 +108,7 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
         if kind == "image":
             picture = read_image(path)
             return Loaded(ArraySource(picture, names=_IMAGE_NAMES[picture.ndim]), kind)
-        video, rate = read_video(path, frames) if kind == "video" else (read_frames(path, frames), None)
+        video, rate = read_frames(path, kind, frames)
         names = _VIDEO_NAMES if video.ndim == 4 else ("height", "width", "frame")
         return Loaded(ArraySource(video, names=names), kind, frame_rate=rate)
 

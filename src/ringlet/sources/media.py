@@ -1,7 +1,9 @@
 """Pictures and videos as arrays, through Pillow and PyAV. Decodes; knows nothing of masks or rings."""
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -16,7 +18,16 @@ from ringlet.errors import FormatError, MissingDependencyError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["IMAGE_SUFFIXES", "import_av", "import_pillow", "read_frames", "read_image", "read_video"]
+__all__ = [
+    "IMAGE_SUFFIXES",
+    "Moving",
+    "frame_files",
+    "import_av",
+    "import_pillow",
+    "opened_frames",
+    "read_frames",
+    "read_image",
+]
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
@@ -69,16 +80,46 @@ def _plain(image: "Image") -> "Image | NDArray[np.uint16]":
     return image.convert("L" if grey else "RGB")
 
 
-def read_video(path: Path, frames: int | None = None) -> tuple[NDArray[np.uint8], Fraction | None]:
-    """Decode a video once, in order; at most so many frames of it.
+@dataclass(frozen=True)
+class Moving:
+    """Frames to be decoded, in order.
+
+    Attributes
+    ----------
+    frames : iterator of arrays ``(height, width, 3)``, of pictures also ``(height, width)`` or with alpha
+    rate : Fraction or None
+        Frames a second, where the file knows.
+    nbytes : int or None
+        Bytes of all frames, where that is known before they are decoded.
+    """
+
+    frames: Iterator[NDArray[Any]]
+    rate: Fraction | None
+    nbytes: int | None
+
+
+def read_frames(path: Path, kind: str, frames: int | None = None) -> tuple[NDArray[Any], Fraction | None]:
+    """Decode a video or the pictures of a folder once, in order; at most so many frames.
 
     Returns
     -------
-    array of shape ``(height, width, 3, frames)``
-        RGB; a view of memory in which frame follows frame.
+    array of shape ``(height, width, 3, frames)``, of pictures also ``(height, width, frames)`` or with alpha
+        A view of memory in which frame follows frame.
     Fraction or None
         Frames a second, where the file knows.
     """
+    with opened_frames(path, kind) as moving:
+        stacked = _stack(islice(moving.frames, frames))
+    return np.moveaxis(stacked, 0, -1), moving.rate
+
+
+@contextmanager
+def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
+    """The frames of a video, or of a folder of pictures in the order of their names, none of them decoded yet."""
+    if kind == "frames":
+        files = frame_files(path)
+        yield Moving(map(read_image, files), None, len(files) * read_image(files[0]).nbytes)
+        return
     av = import_av()
     with path.open("rb") as file:
         if _is_cut_short(file):
@@ -90,22 +131,17 @@ def read_video(path: Path, frames: int | None = None) -> tuple[NDArray[np.uint8]
                 raise FormatError("there is no video in it")
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
-            decoded = islice(container.decode(stream), frames)
-            stacked = _stack(frame.to_ndarray(format="rgb24") for frame in decoded)
             rate = stream.average_rate or stream.guessed_rate
-    return stacked.transpose(1, 2, 3, 0), Fraction(rate) if rate else None
+            seconds = (container.duration or 0) / av.time_base
+            count = stream.frames or int(seconds * (rate or 0))
+            decoded = (frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
+            nbytes = 3 * stream.width * stream.height * count or None
+            yield Moving(decoded, Fraction(rate) if rate else None, nbytes)
 
 
-def read_frames(folder: Path, frames: int | None = None) -> NDArray[Any]:
-    """Read the pictures of a folder, in the order of their names, as the frames of a video; at most so many of them.
-
-    Returns
-    -------
-    array of shape ``(height, width, 3 or 4, frames)``, or ``(height, width, frames)`` of grey pictures
-    """
-    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES)
-    stacked = _stack(read_image(file) for file in files[:frames])
-    return np.moveaxis(stacked, 0, -1)
+def frame_files(folder: Path) -> list[Path]:
+    """The pictures of a folder, in the order of their names."""
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES)
 
 
 def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:

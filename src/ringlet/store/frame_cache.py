@@ -1,0 +1,136 @@
+"""Large videos and folders of frames as zarr stores: decoded once, in order, and used again while nothing changes."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError, FormatError
+from ringlet.sources.files import Loaded
+from ringlet.sources.kinds import Kind, is_zarr, reading
+from ringlet.sources.media import frame_files, opened_frames
+from ringlet.sources.stores import import_zarr, store_source
+from ringlet.store.atomic import atomic_folder
+
+__all__ = ["cached_frames"]
+
+_VERSION = 1
+_LABEL = "ringlet frame cache"
+_FRAMES, _SIDE = 8, 256  # of a chunk; so many frames are in memory while a video is decoded
+_NAMES = ("height", "width", "colour", "frame")
+
+
+def cached_frames(path: Path, kind: Kind, folder: Path | None = None) -> Loaded:
+    """A video or a folder of frames through its cache, which is made if it is not there or not of this very file.
+
+    Parameters
+    ----------
+    path : Path
+        A video or a folder of pictures.
+    kind : {"video", "frames"}
+    folder : Path, optional
+        Where the cache goes; by default beside the video, under its name with .zarr.
+
+    Raises
+    ------
+    ArgumentError
+        The cache cannot be written, or something else has its name.
+    FormatError
+        The video cannot be decoded. No cache is left behind.
+    """
+    zarr = import_zarr()
+    cache = _cache_path(path, folder)
+    identity = _identity(path, kind)
+    found = _label(cache)
+    if found is None or found.get("of") != identity:
+        _check_writable(cache, replaces=found is not None)
+        with reading(path):
+            _decode(path, kind, cache, identity)
+    array = zarr.open_array(str(cache), mode="r")
+    source = store_source(array)
+    assert source is not None  # noqa: S101 - it is a zarr array
+    rate = array.attrs[_LABEL]["frame_rate"]
+    return Loaded(source, kind, frame_rate=None if rate is None else Fraction(rate))
+
+
+def _cache_path(path: Path, folder: Path | None) -> Path:
+    if folder is None:
+        return path.absolute().with_name(f"{path.name}.zarr")
+    place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:8]  # others may have the same name
+    return folder / f"{path.name}-{place}.zarr"
+
+
+def _identity(path: Path, kind: Kind) -> str:
+    """What changes when the file does: its size and its time, or those of all frames."""
+    files = [path] if kind == "video" else frame_files(path)
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return hashlib.sha256(repr((_VERSION, facts)).encode()).hexdigest()
+
+
+def _label(cache: Path) -> dict[str, Any] | None:
+    """What a cache says of itself; None if there is none, or a store that is not ours."""
+    if not is_zarr(cache):
+        return None
+    with reading(cache):
+        attributes = import_zarr().open(str(cache), mode="r").attrs.asdict()
+    label = attributes.get(_LABEL)
+    return label if isinstance(label, dict) else None
+
+
+def _check_writable(cache: Path, *, replaces: bool) -> None:
+    if cache.exists() and not replaces:
+        raise ArgumentError(
+            f"{cache} is in the place of the video's cache and is none; move it, or choose another --cache"
+        )
+    if not cache.parent.is_dir():
+        raise ArgumentError(f"cannot write the cache {cache}: its directory does not exist; create it first")
+    if not os.access(cache.parent, os.W_OK | os.X_OK):
+        raise ArgumentError(
+            f"cannot write the cache {cache}: its directory is not writable; choose another with --cache"
+        )
+
+
+def _decode(path: Path, kind: Kind, cache: Path, identity: str) -> None:
+    """Write frame after frame, a few at a time."""
+    zarr = import_zarr()
+    with opened_frames(path, kind) as moving, atomic_folder(cache) as temporary:
+        frames = iter(moving.frames)
+        first = next(frames, None)
+        if first is None:
+            raise FormatError("no frame of the video can be decoded")
+        sides = tuple(min(_SIDE, side) for side in first.shape[:2])
+        array = zarr.create_array(
+            str(temporary),
+            shape=(*first.shape, 0),
+            chunks=(*sides, *first.shape[2:], _FRAMES),
+            dtype=first.dtype,
+            dimension_names=_NAMES if first.ndim == 3 else (*_NAMES[:2], _NAMES[3]),
+            overwrite=True,
+        )
+        batch: list[NDArray[Any]] = []
+        for frame in chain([first], frames):
+            if frame.shape != first.shape or frame.dtype != first.dtype:
+                raise FormatError(
+                    f"frame {array.shape[-1] + len(batch)} has another size or dtype than the frames before it"
+                )
+            batch.append(frame)
+            if len(batch) == _FRAMES:
+                _append(array, batch)
+                batch = []
+        if batch:
+            _append(array, batch)
+        rate = None if moving.rate is None else str(moving.rate)
+        array.attrs[_LABEL] = {"version": _VERSION, "of": identity, "frame_rate": rate}
+
+
+def _append(array: Any, batch: Iterable[NDArray[Any]]) -> None:
+    stacked = np.stack(list(batch), axis=-1)
+    before = array.shape[-1]
+    array.resize((*array.shape[:-1], before + stacked.shape[-1]))
+    array[..., before:] = stacked

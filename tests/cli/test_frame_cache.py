@@ -1,0 +1,133 @@
+"""Videos and folders of frames as stores: decoded once, found again, made anew when the file changes, never half."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+import zarr
+
+from ringlet.cli import inputs
+from ringlet.errors import ArgumentError, FormatError
+from ringlet.sources import ChunkedSource
+from ringlet.sources.files import load
+from ringlet.store import frame_cache
+from ringlet.store.frame_cache import cached_frames
+from ringlet.store.outputs import write_array
+
+
+@pytest.fixture(scope="module")
+def film():
+    """20 frames of 30 x 40 pixels that move."""
+    i, j, t = np.meshgrid(np.arange(30), np.arange(40), np.arange(20), indexing="ij")
+    channels = [128 + 100 * np.sin((i + t) / 9), 128 + 100 * np.cos((j - t) / 9), 6 * i]
+    return np.stack(channels, axis=2).astype(np.uint8)
+
+
+@pytest.fixture
+def clip(tmp_path, film):
+    write_array(tmp_path / "clip.mp4", film, frame_rate=24)
+    return tmp_path / "clip.mp4"
+
+
+@pytest.fixture
+def frames(tmp_path, film):
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    for t in range(film.shape[-1]):
+        write_array(folder / f"{t:03d}.png", film[..., t])
+    (folder / "notes.txt").write_text("not a frame")
+    return folder
+
+
+def whole(source):
+    return source.read(tuple(slice(0, length) for length in source.shape))[0]
+
+
+def test_a_video_is_decoded_once_into_a_store_beside_it(clip, monkeypatch):
+    in_memory = load(clip)
+    cached = cached_frames(clip, "video")
+    assert isinstance(cached.source, ChunkedSource)
+    assert (cached.frame_rate, cached.source.names) == (24, in_memory.source.names)
+    np.testing.assert_array_equal(whole(cached.source), in_memory.array)
+    assert {path.name for path in clip.parent.iterdir()} == {"clip.mp4", "clip.mp4.zarr"}
+    monkeypatch.setattr(frame_cache, "opened_frames", None)  # nothing is decoded any more
+    np.testing.assert_array_equal(whole(cached_frames(clip, "video").source), in_memory.array)
+
+
+def test_a_cache_of_another_file_is_made_anew(clip, film):
+    cached_frames(clip, "video")
+    write_array(clip, film[..., :9], force=True)
+    assert cached_frames(clip, "video").source.shape == (30, 40, 3, 9)
+    cached_frames(clip, "video")
+    os.utime(clip, ns=(1, 1))  # the same size, another time
+    assert cached_frames(clip, "video").source.shape == (30, 40, 3, 9)
+
+
+def test_a_folder_of_frames_is_a_video(frames, film, tmp_path):
+    loaded = load(frames)
+    assert (loaded.kind, loaded.source.names) == ("frames", ("height", "width", "colour", "frame"))
+    np.testing.assert_array_equal(loaded.array, film)
+    np.testing.assert_array_equal(whole(cached_frames(frames, "frames", tmp_path).source), film)
+    (frames / "003.png").unlink()
+    assert cached_frames(frames, "frames", tmp_path).source.shape == (30, 40, 3, 19)
+
+
+def test_frames_of_another_size_are_refused_and_leave_no_cache(frames, film, tmp_path):
+    write_array(frames / "010.png", film[:20, ..., 0], force=True)
+    for read in (load, lambda path: cached_frames(path, "frames")):
+        with pytest.raises(FormatError, match="frame 10 has another size"):
+            read(frames)
+    assert [path.name for path in tmp_path.iterdir()] == ["frames"]
+
+
+def test_truncated_videos_leave_no_cache(clip):
+    clip.write_bytes(clip.read_bytes()[:-300])
+    with pytest.raises(FormatError, match=r"clip\.mp4: the video is truncated"):
+        cached_frames(clip, "video")
+    assert [path.name for path in clip.parent.iterdir()] == ["clip.mp4"]
+
+
+def test_two_videos_of_one_name_do_not_share_a_cache(clip, film, tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "cache").mkdir()
+    write_array(tmp_path / "other" / "clip.mp4", film[..., :5])
+    assert cached_frames(clip, "video", tmp_path / "cache").source.shape[-1] == 20
+    assert cached_frames(tmp_path / "other" / "clip.mp4", "video", tmp_path / "cache").source.shape[-1] == 5
+    assert len(list((tmp_path / "cache").iterdir())) == 2
+
+
+def test_what_is_not_a_cache_is_never_replaced(clip):
+    zarr.create_array(clip.with_name("clip.mp4.zarr"), shape=(2, 2), dtype="u1")
+    with pytest.raises(ArgumentError, match="is in the place of the video's cache and is none"):
+        cached_frames(clip, "video")
+
+
+def test_a_cache_that_cannot_be_written_is_refused_before_decoding(clip, tmp_path, monkeypatch):
+    with pytest.raises(ArgumentError, match="its directory does not exist"):
+        cached_frames(clip, "video", tmp_path / "none")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # tests may run as root, who may write anywhere
+    with pytest.raises(ArgumentError, match="not writable; give --cache DIR"):
+        cached_frames(clip, "video")
+
+
+def test_large_videos_and_those_asked_for_go_through_a_cache(run, clip, tmp_path, monkeypatch):
+    command = ["fit", clip, "--rank", "2", "--sweeps", "1", "--quiet", "--force", "-o", tmp_path / "x.ring"]
+    assert run(*command).exit_code == 0
+    assert not clip.with_name("clip.mp4.zarr").exists()
+    (tmp_path / "cache").mkdir()
+    assert run(*command, "--cache", tmp_path / "cache").exit_code == 0
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+    monkeypatch.setattr(inputs, "_IN_MEMORY", 1000)
+    result = run("restore", clip, "-o", tmp_path / "clean.mp4", "--rank", "3", "--sweeps", "3", "--quiet")
+    assert result.exit_code == 0, result.stderr
+    assert clip.with_name("clip.mp4.zarr").exists()
+    assert load(tmp_path / "clean.mp4").array.shape == (30, 40, 3, 20)
+
+
+def test_a_folder_of_frames_can_be_restored_to_a_video_or_a_store(run, frames, tmp_path, film):
+    for name in ("clean.mp4", "clean.zarr", "clean.npy"):
+        result = run("restore", frames, "-o", tmp_path / name, "--rank", "3", "--sweeps", "8", "--quiet")
+        assert result.exit_code == 0, result.stderr
+        assert load(tmp_path / name).source.shape == film.shape
+    shutil.rmtree(frames)
