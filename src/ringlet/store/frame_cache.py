@@ -85,15 +85,11 @@ def _label(cache: Path) -> dict[str, Any] | None:
 
 def _check_writable(cache: Path, *, replaces: bool) -> None:
     if cache.exists() and not replaces:
-        raise ArgumentError(
-            f"{cache} is in the place of the video's cache and is none; move it, or choose another --cache"
-        )
+        raise ArgumentError(f"{cache} is in the place of the video's cache and is none; move it, or give --cache DIR")
     if not cache.parent.is_dir():
         raise ArgumentError(f"cannot write the cache {cache}: its directory does not exist; create it first")
     if not os.access(cache.parent, os.W_OK | os.X_OK):
-        raise ArgumentError(
-            f"cannot write the cache {cache}: its directory is not writable; choose another with --cache"
-        )
+        raise ArgumentError(f"cannot write the cache {cache}: its directory is not writable; give --cache DIR")
 
 
 def _decode(path: Path, kind: Kind, cache: Path, identity: str) -> None:

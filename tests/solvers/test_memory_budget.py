@@ -1,0 +1,47 @@
+"""A memory budget is kept: the peak of a process that fits a store many times larger than its budget."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import zarr
+
+SHAPE, CHUNKS = (400, 250, 40, 50), (40, 50, 20, 25)
+
+MEASURE = """
+import json, sys
+import numpy as np, zarr, ringlet
+from ringlet.execution.memory import peak_memory, reset_peak_memory
+
+path, kind, budget = sys.argv[1:]
+solver = getattr(ringlet, kind)
+ringlet.decompose(np.random.default_rng(0).random((20, 20, 20)), 2, solver=solver(sweeps=1))  # loads the libraries
+array = zarr.open_array(path, mode="r")
+array[:1, :1, :1, :1]
+reset_peak_memory()
+base = peak_memory()
+ringlet.decompose(array, 3, solver=solver(sweeps=1, samples=3000, memory=int(budget), threads=1))
+print(json.dumps(peak_memory() - base))
+"""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """200 MB, made a slab at a time."""
+    path = tmp_path_factory.mktemp("budget") / "x.zarr"
+    array = zarr.create_array(path, shape=SHAPE, chunks=CHUNKS, dtype="u1", compressors=None)
+    rng = np.random.default_rng(0)
+    for start in range(0, SHAPE[0], CHUNKS[0]):
+        array[start : start + CHUNKS[0]] = rng.integers(0, 255, (CHUNKS[0], *SHAPE[1:]), np.uint8)
+    return path
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of a part of a process's life")
+def test_the_peak_stays_within_a_fifth_of_the_budget(store):
+    budget = 25_000_000
+    command = [sys.executable, "-c", MEASURE, str(store), "SAWRTRD", str(budget)]
+    peak = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert np.prod(SHAPE) >= 8 * budget
+    assert peak < 1.2 * budget
