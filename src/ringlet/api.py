@@ -167,9 +167,7 @@ def plan(
     check_dtype(kind)
     chosen = _checked_solver(solver) or default_solver(sizes)
     bonds = chosen.bonds(rank, len(sizes))
-    if chunks is None or not isinstance(chosen, RobustRing):
-        return chosen.plan(sizes, bonds, kind)
-    return chosen.plan(sizes, bonds, kind, _checked_chunks(chunks, sizes))
+    return _plan(chosen, sizes, bonds, kind, None if chunks is None else _checked_chunks(chunks, sizes))
 
 
 def complete(
@@ -220,6 +218,15 @@ def complete(
         assert ring is not None  # noqa: S101 - the solver fits one
         return Estimate(_labelled(ring, result.source), result.status, result.history)
     return Estimate(None, result.status, result.history, result.snapshot.tensor())
+
+
+def _plan(
+    solver: Solver, shape: tuple[int, ...], bonds: tuple[int, ...], dtype: np.dtype[Any], chunks: Chunks | None
+) -> Plan:
+    """The plan of a solver; only some read chunk by chunk."""
+    if isinstance(solver, RobustRing):
+        return solver.plan(shape, bonds, dtype, chunks)
+    return solver.plan(shape, bonds, dtype)
 
 
 def _checked_chunks(chunks: Sequence[int], shape: tuple[int, ...]) -> Chunks:
@@ -282,6 +289,7 @@ def _run(
         raise ArgumentError(f"init is not allowed with {type(solver).__name__}, which starts by itself; leave it out")
     check_checkpoint(checkpoint, every, solver)
     executor = _checked_executor(executor, solver, source)
+    _plan(solver, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused before any work
     found = survey(source)
     if found.observed < prod(source.shape) and not solver.handles_missing:
         raise ArgumentError(

@@ -105,7 +105,7 @@ def test_fit_info_and_plan_take_stores_and_names_inside_them(run, stores):
         (["x.h5::nothing"], "has no array 'nothing'"),
         (["x.zarr", "--key", "a"], "holds a single array without a name"),
         (["x.zarr", "--mask", "small.zarr"], "the mask has shape (4, 4), the tensor (120, 160, 3)"),
-        (["complex.zarr"], "data has complex dtype complex64"),
+        (["complex.zarr"], "complex.zarr: an array of dtype complex64; only real numbers"),
         (["empty"], "neither a zarr store nor holds pictures"),
     ],
 )
@@ -119,6 +119,13 @@ def test_mistakes_are_told_in_one_line_and_write_nothing(run, stores, arguments,
     assert words in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (stores / "y.ring").exists()
+
+
+def test_a_damaged_chunk_is_a_named_error(run, stores):
+    (stores / "x.zarr" / "c" / "1" / "1" / "0").write_bytes(b"no chunk")
+    result = run("fit", stores / "x.zarr", "--rank", "2", "-o", stores / "y.ring")
+    assert result.exit_code == 2
+    assert "the stored entries [0:120, 0:160, 0:3] cannot be read" in result.stderr
 
 
 def test_a_mask_in_a_store_counts(run, stores, photo):

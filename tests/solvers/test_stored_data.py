@@ -9,7 +9,9 @@ import pytest
 import zarr
 
 from ringlet import AWRTRD, SAWRTRD, decompose, plan
-from ringlet.errors import ArgumentError, BudgetError
+from ringlet.errors import ArgumentError, BudgetError, FormatError
+from ringlet.report import outliers
+from ringlet.report.outliers import outlier_share
 from ringlet.sampling import ChunkDraw, Purpose
 from ringlet.solvers import fit_plan, robust_run, sketching
 from ringlet.solvers.reading import Ahead, hold
@@ -146,6 +148,22 @@ def test_impossible_budgets_are_refused_with_the_smallest_possible_one(kind):
         plan(SHAPE, RANK, solver=kind(memory=int(0.98 * smallest)), dtype="f4", chunks=CHUNKS)
 
 
+def test_an_impossible_budget_is_refused_before_anything_is_read(damaged):
+    counting = Counting(damaged)
+    with pytest.raises(BudgetError, match="smallest possible budget"):
+        decompose(ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS)), RANK, solver=AWRTRD(memory="1kB"))
+    assert not counting.reads
+
+
+def test_the_share_of_outliers_is_told_from_blocks_of_chunks(damaged, monkeypatch):
+    fit = decompose(stored(damaged), RANK, solver=AWRTRD(sweeps=8))
+    weights = fit.weights()
+    whole = np.count_nonzero(weights < 0.5) / np.count_nonzero(~np.isnan(weights))
+    assert outlier_share(fit) == pytest.approx(whole)
+    monkeypatch.setattr(outliers, "_SAMPLED_ENTRIES", 1 << 15)
+    assert outlier_share(fit) == pytest.approx(whole, rel=0.2)
+
+
 def test_row_sampling_of_a_store_is_refused(damaged):
     with pytest.raises(ArgumentError, match="needs data in memory"):
         decompose(stored(damaged), RANK, solver=SAWRTRD(sampling="uniform-rows"))
@@ -165,7 +183,7 @@ def test_errors_of_the_store_come_out_of_the_fit(damaged):
             return super().__getitem__(block)
 
     source = ChunkedSource(Failing(damaged), regular_chunks(SHAPE, CHUNKS))
-    with pytest.raises(OSError, match="the disk is gone"):
+    with pytest.raises(FormatError, match="cannot be read: OSError: the disk is gone"):
         decompose(source, RANK, solver=SAWRTRD(samples=400))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ringlet-read")]
 

@@ -1,21 +1,26 @@
 """Which entries a fit did not trust: their share, and where they are. Reads the data a slab at a time."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.solvers.result import Fit
+from ringlet.sources.base import aligned_blocks
 
 __all__ = ["outlier_map", "outlier_share"]
 
 _DOUBT = 0.5  # an entry with less weight than this is called an outlier
 _SAMPLED_ENTRIES = 1 << 21
+_SPREAD = 16  # blocks of stored data that are looked at, unless a chunk is larger
 _SLAB_ENTRIES = 1 << 22
 
 
 def outlier_share(fit: Fit) -> float:
     """Share of the observed entries that a fit judged outliers (weight below one half).
 
-    Large tensors are looked at in evenly spaced slices of their longest mode only.
+    Large tensors are looked at in evenly spaced slices of their longest mode only, stored ones in evenly spaced blocks
+    of chunks.
 
     Examples
     --------
@@ -25,13 +30,24 @@ def outlier_share(fit: Fit) -> float:
     >>> round(outlier_share(ringlet.decompose(x, rank=1)) * x.size)
     1
     """
-    shape = fit.ring.shape
-    mode = int(np.argmax(shape))
-    slices = min(shape[mode], max(1, _SAMPLED_ENTRIES * shape[mode] // fit.ring.size))
-    chosen = np.linspace(0, shape[mode] - 1, slices).astype(np.intp)
-    weights = fit.weights((*[slice(None)] * mode, chosen, ...))
-    observed = np.count_nonzero(~np.isnan(weights))
-    return float(np.count_nonzero(weights < _DOUBT) / observed) if observed else 0.0
+    doubted = observed = 0
+    for block in _spread_blocks(fit):
+        weights = fit.weights(block)
+        observed += int(np.count_nonzero(~np.isnan(weights)))
+        doubted += int(np.count_nonzero(weights < _DOUBT))
+    return doubted / observed if observed else 0.0
+
+
+def _spread_blocks(fit: Fit) -> list[tuple[Any, ...]]:
+    """Blocks of about two million entries together, from all over the tensor."""
+    shape, size = fit.ring.shape, fit.ring.size
+    if fit.chunks is None:
+        mode = int(np.argmax(shape))
+        slices = min(shape[mode], max(1, _SAMPLED_ENTRIES * shape[mode] // size))
+        return [(*[slice(None)] * mode, np.linspace(0, shape[mode] - 1, slices).astype(np.intp), ...)]
+    blocks = aligned_blocks(fit.chunks, _SAMPLED_ENTRIES // _SPREAD)
+    count = min(len(blocks), max(1, _SAMPLED_ENTRIES * len(blocks) // size))
+    return [blocks[place] for place in np.linspace(0, len(blocks) - 1, count).astype(int)]
 
 
 def outlier_map(fit: Fit) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from ringlet.solvers.driver import SweepRecord
 from ringlet.solvers.extension import extend_ring
 from ringlet.solvers.new_slices import checked_slices
 from ringlet.solvers.status import Status
-from ringlet.sources import Source
+from ringlet.sources import Chunks, Source
 from ringlet.sources.tail import TailSource
 
 __all__ = ["Estimate", "Fit"]
@@ -50,6 +50,11 @@ class Fit:
     def sigma(self) -> float:
         """The last kernel width, in the data's units; infinite for methods that trust every entry."""
         return self._kernel.width
+
+    @property
+    def chunks(self) -> Chunks | None:
+        """Lengths of the chunks along every mode, of data in a store; None of data in memory."""
+        return self._source.chunks
 
     def weights(self, index: Index | tuple[Index, ...] = ...) -> NDArray[np.floating[Any]]:
         """Robust weights of a block of entries, computed on demand.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, FormatError
 
-__all__ = ["MASK_KEYS", "choose_array", "mask_key", "open_npy", "read_array", "real_array", "shapes_in"]
+__all__ = ["MASK_KEYS", "check_real", "choose_array", "mask_key", "open_npy", "read_array", "real_array", "shapes_in"]
 
 MASK_KEYS = ("observed", "mask")
 _REAL = "biuf"
@@ -32,9 +32,14 @@ def open_npy(path: Path) -> NDArray[Any]:
 
 def real_array(array: NDArray[Any]) -> NDArray[Any]:
     """The array, if it holds real numbers or truth values."""
-    if array.dtype.kind not in _REAL:
-        raise FormatError(f"an array of dtype {array.dtype}; only real numbers and truth values are read")
+    check_real(array.dtype)
     return array
+
+
+def check_real(dtype: np.dtype[Any]) -> None:
+    """Refuse arrays of anything but real numbers and truth values."""
+    if dtype.kind not in _REAL:
+        raise FormatError(f"an array of dtype {dtype}; only real numbers and truth values are read")
 
 
 # Files of several named arrays. Names and shapes are known before any array is read.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.errors import FormatError, RingletError
 from ringlet.sources.base import Block, Chunks, Source
 from ringlet.sources.gathering import gather
 from ringlet.sources.observing import observed_entries
@@ -82,10 +83,20 @@ class ChunkedSource:
         lengths = [part[-1].place.stop if part else 0 for part in pieces]
         out = np.empty([lengths[axis] for axis in axes], self.dtype)
         for cell in product(*pieces):
-            stored = np.asarray(self.array[tuple(piece.span for piece in cell)]).transpose(axes)
+            stored = self._stored(tuple(piece.span for piece in cell)).transpose(axes)
             turned = [cell[axis] for axis in axes]
             out[tuple(piece.place for piece in turned)] = gather(stored, tuple(piece.within for piece in turned))
         return out
+
+    def _stored(self, block: tuple[slice, ...]) -> NDArray[Any]:
+        try:
+            return np.asarray(self.array[block])
+        except (RingletError, MemoryError):
+            raise
+        except Exception as error:  # libraries and their codecs promise no set of exceptions
+            spans = ", ".join(f"{span.start}:{span.stop}" for span in block)
+            reason = f"{type(error).__name__}: {error}"
+            raise FormatError(f"the stored entries [{spans}] cannot be read: {reason}") from error
 
     def _pieces(self, block: Block) -> list[list["_Piece"]]:
         """What to read of every mode, one chunk after the other; of modes given as slices, several at a time."""

@@ -13,7 +13,16 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
-from ringlet.sources.array_files import MASK_KEYS, choose_array, mask_key, open_npy, read_array, real_array, shapes_in
+from ringlet.sources.array_files import (
+    MASK_KEYS,
+    check_real,
+    choose_array,
+    mask_key,
+    open_npy,
+    read_array,
+    real_array,
+    shapes_in,
+)
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.kinds import Kind, kind_of, reading, split_key
 from ringlet.sources.masks import spread, truth_source, truth_values
@@ -126,6 +135,7 @@ def _load_named(path: Path, kind: Kind, key: str | None) -> Loaded:
 def _load_store(path: Path, kind: Kind, key: str | None) -> Loaded:
     """An array of a zarr store or an HDF5 file, with a mask of the same shape beside it, if there is one."""
     source, key = open_array(path, kind, key)
+    check_real(source.dtype)
     if key is not None and key not in MASK_KEYS:
         beside = open_mask(path, kind)
         if beside is not None and beside.shape == source.shape:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, FormatError, MissingDependencyError
+from ringlet.errors import ArgumentError, ArgumentTypeError, FormatError, MissingDependencyError
 from ringlet.sources.array_files import choose_array, mask_key
 from ringlet.sources.base import Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
@@ -132,7 +132,7 @@ def _from_zarr(array: Any) -> ChunkedSource:
     store = array.store
     if isinstance(store, zarr.storage.LocalStore) and not store.root.is_absolute():
         array = zarr.open_array(store=str(store.root.absolute()), path=array.path, mode="r")  # for workers elsewhere
-    _check_real(array)
+    _check_dtype(array)
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
     return ChunkedSource(
         array,
@@ -170,7 +170,7 @@ def _reopen_hdf5(path: str, name: str) -> _Hdf5Array:
 
 
 def _from_hdf5(dataset: Any) -> ChunkedSource:
-    _check_real(dataset)
+    _check_dtype(dataset)
     chunks = regular_chunks(dataset.shape, dataset.chunks) if dataset.chunks else row_chunks(dataset.shape)
     return ChunkedSource(
         _Hdf5Array(dataset),
@@ -199,7 +199,7 @@ class _DaskArray:
 
 
 def _from_dask(array: Any) -> ChunkedSource:
-    _check_real(array)
+    _check_dtype(array)
     if any(np.isnan(length) for lengths in array.chunks for length in lengths):
         raise ArgumentError("the dask array has chunks of unknown size; call its compute_chunk_sizes() first")
     return ChunkedSource(_DaskArray(array), tuple(tuple(map(int, lengths)) for lengths in array.chunks))
@@ -218,7 +218,7 @@ class _LazyDataArray:
 
 def _from_xarray(array: Any) -> ArraySource | ChunkedSource:
     names, units = _names(array.dims), _units(array.attrs)
-    _check_real(array)
+    _check_dtype(array)
     if array.chunks is not None:
         return ChunkedSource(_DaskArray(array.data), array.chunks, names=names, units=units)
     if array.variable._in_memory:
@@ -275,7 +275,7 @@ def _units(attributes: Mapping[str, Any]) -> str | None:
     return units if isinstance(units, str) and units else None
 
 
-def _check_real(array: Any) -> None:
-    """Leave dtypes and shapes to those who know what the array is for; here only what NumPy cannot hold plainly."""
+def _check_dtype(array: Any) -> None:
+    """Refuse dtypes that are not NumPy's; which of those are of use depends on what the array is for."""
     if not isinstance(array.dtype, np.dtype):
-        raise ArgumentError(f"data has dtype {array.dtype}, which NumPy does not have")
+        raise ArgumentTypeError(f"an array of dtype {array.dtype}, which NumPy does not have, cannot be fitted")
