@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import logging
 import signal
 import tempfile
 from pathlib import Path
@@ -20,3 +21,37 @@ def quick_path():
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A Dask cluster of two processes, with one thread each."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of the cluster, all of whose workers are there; it is not the active one."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Cut small tensors into as many blocks and tiles as large ones, and find all of them worth sending to workers."""
+    from ringlet.solvers import plan, shares
+
+    monkeypatch.setattr(plan, "_BLOCK_LEAST", 3000)
+    monkeypatch.setattr(plan, "_BLOCK_MOST", 3000)
+    monkeypatch.setattr(plan, "_OPERATOR_BYTES", 1 << 16)
+    monkeypatch.setattr(shares, "_LEAST_SECONDS", 1e-9)
+    monkeypatch.setattr(shares, "_SHARES_A_SLOT", 2)
+    plan.plan_core.cache_clear()
+    yield
+    plan.plan_core.cache_clear()

@@ -11,6 +11,7 @@ from ringlet.api import Rank, decompose
 from ringlet.cli.inputs import Input
 from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
+from ringlet.execution import DaskExecutor
 from ringlet.report.outliers import outlier_share
 from ringlet.solvers.result import Fit
 from ringlet.solvers.robust_ring import RobustRing
@@ -55,6 +56,7 @@ def fit_input(
     kept: CheckpointOptions,
     seed: int,
     progress: bool,
+    executor: DaskExecutor | None = None,
 ) -> Finished:
     """Fit a ring to an input; the ring gets the names that the file has for its modes."""
     start = perf_counter()
@@ -66,6 +68,7 @@ def fit_input(
         progress=progress,
         checkpoint=kept.checkpoint,
         every=1 if kept.every is None else kept.every,
+        executor=executor,
     )
     return Finished(given, solver, fit, perf_counter() - start, kept)
 

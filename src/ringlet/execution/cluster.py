@@ -22,9 +22,11 @@ def connected(address: str) -> Iterator["Client"]:
     """A client of the scheduler at an address, for as long as the context is open."""
     distributed = import_distributed()
     try:
-        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        distributed.comm.get_address_host_port(address)  # a client that failed at this would be long in closing
     except ValueError as error:
         raise ArgumentError(f"scheduler={address!r} is no address: {error}; give e.g. tcp://10.0.0.1:8786") from error
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except OSError as error:
         raise ExecutionError(
             f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS:g} s; is it running, and is that its "

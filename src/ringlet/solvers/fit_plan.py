@@ -34,6 +34,8 @@ class CoreCost:
     plan : CorePlan
     keeps_weights : bool
         Robust weights are kept from the gradient to the line search; otherwise they are computed again.
+    passes : int
+        Products of the subchain with all slices.
     operations : int
         Floating-point operations of the products with the data, the Gram matrix and the solve.
     bytes_read : int
@@ -44,6 +46,7 @@ class CoreCost:
 
     plan: CorePlan
     keeps_weights: bool
+    passes: int
     operations: int
     bytes_read: int
     memory: int
@@ -184,6 +187,7 @@ def plan_fit(
             CoreCost(
                 plan,
                 keeps,
+                passes,
                 passes * plan.flops + solve + gram,
                 (part.touched or reads * plan.entries) * data_itemsize,
                 needed + reading + (weights if keeps else 0),

@@ -16,14 +16,14 @@ from math import ceil, prod
 
 from ringlet.sampling import sample_sizes
 
-__all__ = ["CorePlan", "core_sizes", "plan_core"]
+__all__ = ["GEMM_RATE", "CorePlan", "core_sizes", "plan_core"]
 
 # Entries of the data in flight per thread: residuals and weights stay in the cache, and the interpreter's own work
 # between two array operations is small against them. Few entries are cut finer, to share them among threads.
 _BLOCK_LEAST, _BLOCK_MOST, _BLOCKS = 1 << 18, 1 << 19, 8
 _OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices stream past
 _TILES = 8  # a mode that is tiled at all is cut into at least so many tiles, to share them among threads
-_GEMM_RATE = 8e10  # operations a second of one core; only ratios matter for the choice
+GEMM_RATE = 8e10  # operations a second of one core; for the choice only ratios matter
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class CorePlan:
             first, second = self.tile_first, self.tile_columns // self.tile_first
             one = self.bond * _gemm_seconds(self.alpha * self.block, first, self.beta)
             one += _gemm_seconds(self.block * first, second, self.alpha * self.bond)
-        merging = sum(_merge_flops(self, part) for part in (self.first, self.second)) / _GEMM_RATE
+        merging = sum(_merge_flops(self, part) for part in (self.first, self.second)) / GEMM_RATE
         return self.tiles * blocks * one + merging / 3
 
     @property
@@ -226,4 +226,4 @@ def _merge_flops(plan: CorePlan, part: tuple[int, ...]) -> float:
 def _gemm_seconds(m: int, n: int, k: int) -> float:
     """Time of an (m x k) by (k x n) product on one core: thin products and short sums run below full speed."""
     thin = (1 + 6 / m) * (1 + 6 / n) * (1 + 12 / k)
-    return 2.0 * m * n * k * thin / _GEMM_RATE + 2.5e-10 * m * n
+    return 2.0 * m * n * k * thin / GEMM_RATE + 2.5e-10 * m * n

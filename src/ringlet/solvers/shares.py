@@ -17,14 +17,14 @@ from ringlet.solvers.pieces import PassInputs, Piece, PieceWork
 from ringlet.solvers.plan import CorePlan
 from ringlet.sources import Source
 
-__all__ = ["Share", "share_count", "share_out", "work_on_share"]
+__all__ = ["ENTRY_SECONDS", "Share", "share_count", "share_out", "work_on_share"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
 
 _LEAST_SECONDS = 0.05  # of a share: below that, sending it costs more than working on it
 _SHARES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
-_ENTRY_SECONDS = 1e-8  # for reading and weighting an entry, beside the products
+ENTRY_SECONDS = 1e-8  # for reading and weighting an entry, beside the products
 
 _workspace = Workspace()  # a worker's threads come back to it
 
@@ -52,7 +52,7 @@ class Share:
 
 def share_count(plan: CorePlan, pieces: int, slots: int) -> int:
     """How many shares a pass is worth, on so many slots; 1: it is not worth sending."""
-    seconds = 2 * plan.seconds + plan.entries * _ENTRY_SECONDS
+    seconds = 2 * plan.seconds + plan.entries * ENTRY_SECONDS
     return max(1, min(pieces, int(seconds / _LEAST_SECONDS), _SHARES_A_SLOT * slots))
 
 

@@ -1,5 +1,6 @@
 """`ringlet fit`: from a data file to a .ring file."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -23,6 +24,7 @@ from ringlet.cli.options import (
     suffixed,
 )
 from ringlet.cli.restoring import check_paths
+from ringlet.execution import DaskExecutor
 
 __all__ = ["command"]
 
@@ -46,6 +48,12 @@ __all__ = ["command"]
     callback=suffixed(".ring"),
     help="Where the ring goes.",
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Run the passes over the data on the Dask cluster at this address, e.g. tcp://10.0.0.1:8786. Never changes "
+    "the result.",
+)
 @data_options
 @solver_options
 @checkpoint_options
@@ -60,6 +68,7 @@ def command(
     source: Path,
     rank: Rank,
     output: Path,
+    scheduler: str | None,
     data: DataOptions,
     solver: SolverOptions,
     kept: CheckpointOptions,
@@ -75,7 +84,9 @@ def command(
     check_paths([output], force=force)
     kept.check()
     given = open_input(source, data)
-    finished = fit_input(given, rank, solver.build(given.shape), kept=kept, seed=seed, progress=not quiet)
+    chosen = solver.build(given.shape)
+    with nullcontext() if scheduler is None else DaskExecutor.connect(scheduler) as executor:
+        finished = fit_input(given, rank, chosen, kept=kept, seed=seed, progress=not quiet, executor=executor)
     finished.fit.ring.save(output, force=force)
     show(finished, [output], as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)

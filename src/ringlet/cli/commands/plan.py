@@ -1,5 +1,6 @@
 """`ringlet plan`: what a fit would cost, before anything runs."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from ringlet.cli.options import (
     solver_options,
 )
 from ringlet.cli.screen import print_facts, print_json, print_table, times
+from ringlet.solvers.distribution import Distribution, distribute
 from ringlet.solvers.fit_plan import FitPlan
 from ringlet.solvers.robust_ring import SAWRTRD, RobustRing
 
@@ -34,6 +36,7 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
     "--dtype", type=click.Choice(_DTYPES), default="uint8", show_default=True, help="Its dtype, with --shape."
 )
 @click.option("--chunks", type=SHAPE, metavar="I,J,...", help="Size of its chunks, if it is in a store, with --shape.")
+@click.option("--workers", type=int, metavar="N", help="Also say what N workers of a Dask cluster would bring.")
 @data_options
 @solver_options
 @json_option
@@ -43,6 +46,7 @@ def command(
     shape: tuple[int, ...] | None,
     dtype: str,
     chunks: tuple[int, ...] | None,
+    workers: int | None,
     data: DataOptions,
     solver: SolverOptions,
     as_json: bool,
@@ -58,13 +62,14 @@ def command(
     chosen = solver.build(shape)
     planned = plan(shape, rank, solver=chosen, dtype=dtype, chunks=chunks)
     assert isinstance(planned, FitPlan)  # noqa: S101 - the command offers solvers that stream over the data
+    spread = None if workers is None else distribute(planned, workers)
     if as_json:
-        print_json(_content(planned, chosen, dtype))
+        print_json(_content(planned, chosen, dtype, spread))
     else:
-        _show(planned, chosen, dtype)
+        _show(planned, chosen, dtype, spread)
 
 
-def _show(planned: FitPlan, solver: RobustRing, dtype: str) -> None:
+def _show(planned: FitPlan, solver: RobustRing, dtype: str, spread: Distribution | None) -> None:
     samples = f", {solver.samples:,} samples" if isinstance(solver, SAWRTRD) else ", all entries"
     print_facts(
         [
@@ -75,10 +80,12 @@ def _show(planned: FitPlan, solver: RobustRing, dtype: str) -> None:
     )
     heading, *rows = planned.table()
     print_table(heading, rows, text=(0, 1, 2))
+    if spread is not None:
+        print_facts([("workers", str(spread))])
     print_facts(("note", note) for note in planned.notes)
 
 
-def _content(planned: FitPlan, solver: RobustRing, dtype: str) -> dict[str, Any]:
+def _content(planned: FitPlan, solver: RobustRing, dtype: str, spread: Distribution | None) -> dict[str, Any]:
     return {
         "shape": planned.shape,
         "dtype": dtype,
@@ -103,5 +110,6 @@ def _content(planned: FitPlan, solver: RobustRing, dtype: str) -> dict[str, Any]
             }
             for core in planned.cores
         ],
+        "workers": None if spread is None else asdict(spread) | {"speedup": spread.speedup},
         "notes": planned.notes,
     }

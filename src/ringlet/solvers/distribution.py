@@ -1,0 +1,106 @@
+"""What a sweep on a cluster would send, receive and gain, told before anything runs."""
+
+from dataclasses import dataclass
+from math import ceil
+
+from ringlet.amounts import format_bytes
+from ringlet.solvers.checks import check_number
+from ringlet.solvers.fit_plan import CoreCost, FitPlan
+from ringlet.solvers.pieces import pieces_of
+from ringlet.solvers.plan import GEMM_RATE
+from ringlet.solvers.shares import ENTRY_SECONDS, share_count
+
+__all__ = ["Distribution", "distribute"]
+
+_BANDWIDTH = 1e9  # bytes a second between driver and workers: a network of 10 Gbit/s
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One sweep on workers of one thread each.
+
+    Attributes
+    ----------
+    workers : int
+    tasks : int
+        Tasks of a sweep.
+    bytes_out, bytes_back : int
+        What the driver sends and receives in a sweep. Data in memory go out once more, before the first.
+    seconds, seconds_alone : float
+        Estimated times of a sweep on the workers, and in one thread here.
+    """
+
+    workers: int
+    tasks: int
+    bytes_out: int
+    bytes_back: int
+    seconds: float
+    seconds_alone: float
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as one thread here."""
+        return self.seconds_alone / self.seconds
+
+    def __str__(self) -> str:
+        return (
+            f"{self.workers}, of one thread each: {self.tasks} tasks, {format_bytes(self.bytes_out)} out and "
+            f"{format_bytes(self.bytes_back)} back a sweep; about {self.speedup:.1f} times as fast as one thread here, "
+            f"if {format_bytes(int(_BANDWIDTH))} travel in a second"
+        )
+
+
+def distribute(plan: FitPlan, workers: int) -> Distribution:
+    """Predict a sweep of a plan on so many workers.
+
+    The pieces of the passes over the data are shared; sampling, the Gram matrix and the solve stay with the driver.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> cost = ringlet.plan((1920, 1080, 3, 50), (80, 80, 3, 20), solver=ringlet.SAWRTRD(samples=30_000))
+    >>> spread = distribute(cost, workers=4)
+    >>> 1.2 < spread.speedup < 4, spread.bytes_back < spread.bytes_out < 3e8
+    (True, True)
+    """
+    check_number("workers", workers, at_least=1, whole=True)
+    numbers = zip(plan.rank, plan.shape, (*plan.rank[1:], plan.rank[0]), strict=True)
+    itemsize = plan.ring_bytes // sum(a * length * b for a, length, b in numbers)
+    tasks = out = back = 0
+    seconds = alone = 0.0
+    for core in plan.cores:
+        here = _driver_seconds(core, plan.rank)
+        alone += here + core.passes * core.plan.seconds + _reads(core) * core.plan.entries * ENTRY_SECONDS
+        pieces = len(pieces_of(core.plan))
+        shares = share_count(core.plan, pieces, workers)
+        searches = core.passes > 2  # weights are computed again for the line search: a task leaves nothing behind
+        products, reads = (4, 2) if searches else (core.passes, 1)
+        work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
+        if shares == 1:  # not worth sending
+            seconds += here + work
+            continue
+        rows = core.plan.slices * core.plan.alpha * core.plan.beta * itemsize
+        copies, parts = (1, 1) if core.plan.tile_mode is None else (shares, pieces)  # every tile has rows of all slices
+        sent = reads * _others(core, plan.rank, itemsize) + (3 if searches else 1) * copies * rows
+        tasks, out, back = tasks + reads * shares, out + sent, back + parts * rows
+        seconds += here + work * ceil(shares / workers) / shares + (sent + parts * rows) / _BANDWIDTH
+    return Distribution(workers, tasks, out, back, seconds, alone)
+
+
+def _reads(core: CoreCost) -> int:
+    """How often an update looks at the data, on one machine."""
+    return 2 if core.passes > 3 else 1
+
+
+def _others(core: CoreCost, rank: tuple[int, ...], itemsize: int) -> int:
+    """Bytes of the sampled other cores, and of the indices."""
+    sizes, order = core.plan.sizes, len(rank)
+    numbers = sum(rank[k] * sizes[k] * rank[(k + 1) % order] for k in range(order) if k != core.plan.mode)
+    return numbers * itemsize + 8 * sum(sizes)
+
+
+def _driver_seconds(core: CoreCost, rank: tuple[int, ...]) -> float:
+    """Gram matrix and its factor in float64, solves in the working precision."""
+    columns = core.plan.alpha * core.plan.beta
+    double = 2 * min(rank) ** 2 * columns**2 + columns**3 / 3
+    return (2 * double + 2 * core.plan.slices * columns**2) / GEMM_RATE

@@ -1,0 +1,60 @@
+"""`ringlet fit --scheduler` and `ringlet plan --workers`."""
+
+import json
+import socket
+
+import numpy as np
+import pytest
+
+from cluster_fits import tensor
+
+pytest.importorskip("distributed")
+
+
+@pytest.fixture
+def array_file(tmp_path):
+    np.save(tmp_path / "x.npy", tensor("uint8"))
+    return tmp_path / "x.npy"
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_fit_on_a_cluster_writes_the_same_file(cluster, client, array_file, tmp_path, run):
+    settings = ("--rank", "4", "--sweeps", "2", "--tol", "0")
+    address = cluster.scheduler_address
+    spread = run("fit", array_file, *settings, "-o", tmp_path / "spread.ring", "--scheduler", address)
+    assert spread.exit_code == 0, spread.output
+    assert run("fit", array_file, *settings, "-o", tmp_path / "alone.ring").exit_code == 0
+    assert (tmp_path / "spread.ring").read_bytes() == (tmp_path / "alone.ring").read_bytes()
+
+
+def test_a_scheduler_that_is_not_there_is_refused(array_file, tmp_path, run, monkeypatch):
+    monkeypatch.setattr("ringlet.execution.cluster._CONNECT_SECONDS", 0.5)
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # nobody listens
+        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+        result = run("fit", array_file, "--rank", "4", "-o", tmp_path / "x.ring", "--scheduler", address)
+    assert result.exit_code == 2
+    assert f"error: no Dask scheduler answers at {address}" in result.stderr
+    assert not (tmp_path / "x.ring").exists()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "carrier-pigeon://roof:1", ""])
+def test_an_address_that_is_none_is_refused(array_file, tmp_path, run, address):
+    result = run("fit", array_file, "--rank", "4", "-o", tmp_path / "x.ring", "--scheduler", address)
+    assert result.exit_code == 2
+    assert f"error: scheduler={address!r} is no address" in result.stderr
+
+
+def test_plan_tells_traffic_and_speedup_of_workers(run):
+    video = ("plan", "--shape", "1920,1080,3,50", "--rank", "80,80,3,20")
+    found = [json.loads(run(*video, "--workers", count, "--json").stdout)["workers"] for count in (1, 4, 16)]
+    assert [spread["workers"] for spread in found] == [1, 4, 16]
+    speedups = [spread["speedup"] for spread in found]
+    assert speedups == sorted(speedups)
+    assert speedups[0] < 1
+    # Rows of mode 0 (1920 slices of 80 x 80 numbers) come back once and go out three times.
+    rows = 4 * 1920 * 80 * 80
+    assert all(rows < spread["bytes_back"] < 2 * rows for spread in found)
+    assert all(3 * rows < spread["bytes_out"] < 5 * rows for spread in found)
+    assert "times as fast as one thread here" in " ".join(run(*video, "--workers", 4).stdout.split())
+    assert run(*video, "--workers", 0).exit_code == 2
