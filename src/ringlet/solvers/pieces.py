@@ -68,9 +68,7 @@ class PieceWork:
     source : Source
     inputs : PassInputs
     rows : array (slices, r_k r_{k+1})
-        A_k before the update, or those rows of it that the pieces need.
-    first : int
-        Slice that the first of these rows is of; also for the rows of a direction.
+        A_k before the update.
     weights_room : array, one number an entry looked at, or None
         Where to keep the robust weights from the gradient pass to the line search; without, they are computed again.
     workspace : Workspace
@@ -84,7 +82,6 @@ class PieceWork:
         inputs: PassInputs,
         rows: Floats,
         *,
-        first: int = 0,
         weights_room: Floats | None = None,
         workspace: Workspace,
         profile: Profile,
@@ -93,7 +90,6 @@ class PieceWork:
         self._inputs = inputs
         self._plan = plan = inputs.plan
         self._rows = rows
-        self._first = first
         self._inverse_scale = rows.dtype.type(1.0 / inputs.scale)
         self._workspace = workspace
         self._part = profile.part
@@ -140,7 +136,7 @@ class PieceWork:
             else:
                 _, weights = self._weighted(operator, block, piece.tile, loss, width)
             with self._part("search"):
-                step = operator.forward(direction[self._here(block)], "step")
+                step = operator.forward(direction[block], "step")
                 if weights is None:
                     total += float(np.vdot(step, step))
                 else:
@@ -202,7 +198,7 @@ class PieceWork:
     def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
         with self._part("forward"):
-            model = operator.forward(self._rows[self._here(block)], "model")
+            model = operator.forward(self._rows[block], "model")
         residuals, observed = self._gather(block, tile)
         np.subtract(residuals, model, out=residuals)
         return residuals, observed
@@ -253,10 +249,6 @@ class PieceWork:
     def _blocks(self, piece: Piece) -> Iterator[slice]:
         for block in cut(piece.slices.stop - piece.slices.start, self._plan.block):
             yield slice(piece.slices.start + block.start, piece.slices.start + block.stop)
-
-    def _here(self, block: slice) -> slice:
-        """Where the rows of a block stand among those that were given."""
-        return slice(block.start - self._first, block.stop - self._first)
 
     @staticmethod
     def _key(block: slice, tile: slice | None) -> tuple[int, int]:

@@ -4,7 +4,7 @@ Which pieces go together changes no bit of the result: pieces are computed and s
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.execution import Profile
-from ringlet.solvers.operators import Workspace
+from ringlet.solvers.operators import Workspace, entry_order
 from ringlet.solvers.pieces import PassInputs, Piece, PieceWork
 from ringlet.solvers.plan import CorePlan
-from ringlet.sources import Source
+from ringlet.solvers.reading import hold
+from ringlet.sources import ArraySource, Source
 
 __all__ = ["ENTRY_SECONDS", "Share", "share_count", "share_out", "work_on_share"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
+Span = TypeVar("Span", slice, slice | None)
 
 _LEAST_SECONDS = 0.05  # of a share: below that, sending it costs more than working on it
 _SHARES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
@@ -36,16 +38,14 @@ class Share:
     Attributes
     ----------
     pieces : sequence of Piece
-    first : int
-        Slice that the first row is of.
+        Neighbours.
     rows : array
-        Rows of A_k.
+        Rows of A_k, from the first slice of the first piece on.
     direction : array or None
         The same rows of the direction, in a line search.
     """
 
     pieces: Sequence[Piece]
-    first: int
     rows: Floats
     direction: Floats | None
 
@@ -63,13 +63,36 @@ def share_out(pieces: Sequence[Piece], count: int, rows: Floats, direction: Floa
     for start, stop in pairwise(bounds):
         own = pieces[start:stop]
         span = slice(own[0].slices.start, own[-1].slices.stop)
-        shares.append(Share(own, span.start, rows[span], None if direction is None else direction[span]))
+        shares.append(Share(own, rows[span], None if direction is None else direction[span]))
     return shares
 
 
 def work_on_share(source: Source, shared: tuple[PassInputs, Callable[..., Result]], share: Share) -> list[Result]:
-    """What every piece of a share contributes; runs on the worker."""
+    """What every piece of a share contributes; runs on the worker, which reads the data of the share once."""
     inputs, compute = shared
-    work = PieceWork(source, inputs, share.rows, first=share.first, workspace=_workspace, profile=Profile())
+    held, own, pieces = _held(source, inputs, share.pieces)
+    work = PieceWork(held, own, share.rows, workspace=_workspace, profile=Profile())
     given = {} if share.direction is None else {"direction": share.direction}
-    return [compute(work, piece, **given) for piece in share.pieces]
+    return [compute(work, piece, **given) for piece in pieces]
+
+
+def _held(source: Source, inputs: PassInputs, pieces: Sequence[Piece]) -> tuple[ArraySource, PassInputs, list[Piece]]:
+    """The data that neighbouring pieces look at, in memory, and inputs and pieces as they are numbered there."""
+    plan, first, last = inputs.plan, pieces[0], pieces[-1]
+    spans = {plan.mode: slice(first.slices.start, last.slices.stop)}
+    cores = list(inputs.cores)
+    if plan.tile_mode is not None and first.tile is not None and last.tile is not None:
+        spans[plan.tile_mode] = slice(first.tile.start, last.tile.stop)
+        cores[plan.tile_mode] = cores[plan.tile_mode][:, spans[plan.tile_mode], :]
+    chosen: list[slice | NDArray[np.intp]] = []
+    for mode, (indices, length) in enumerate(zip(inputs.index, source.shape, strict=True)):
+        span = spans.get(mode, slice(0, len(indices)))
+        chosen.append(span if len(indices) == length else indices[span])
+    held = hold(source, chosen, entry_order(plan))
+    own = replace(inputs, index=tuple(map(np.arange, held.shape)), cores=cores)
+    return held, own, [Piece(_behind(piece.slices, first.slices), _behind(piece.tile, first.tile)) for piece in pieces]
+
+
+def _behind(span: Span, first: Span) -> Span:
+    """A span of slices or columns, counted from where the first begins."""
+    return span if span is None or first is None else slice(span.start - first.start, span.stop - first.start)
