@@ -78,6 +78,14 @@ def test_workers_open_stores_themselves(client, tmp_path, kind):
         assert executor.traffic.data < mask.nbytes + 10_000  # the mask, and where the store is
 
 
+def test_regions_of_a_store_give_the_same_bits(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("ringlet.solvers.sketching.REGION_ENTRIES", 20_000)  # four regions
+    data, executor, solver = stored(tensor("uint8"), "zarr", tmp_path), DaskExecutor(client), AWRTRD(sweeps=2, tol=0)
+    spread = decompose(data, RANK, solver=solver, executor=executor)
+    assert bits(spread) == bits(decompose(data, RANK, solver=solver))
+    assert executor.traffic.tasks == 4 * 4 * 2 * 2  # regions, modes, passes, sweeps
+
+
 @pytest.mark.parametrize("persisted", [False, True])
 def test_dask_arrays_run_on_the_active_client_by_themselves(cluster, monkeypatch, persisted):
     used = []

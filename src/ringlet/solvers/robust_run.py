@@ -36,6 +36,7 @@ from ringlet.solvers.rows import RowSource, row_core
 from ringlet.solvers.sketching import RegionPass, Regions, Subtensors
 from ringlet.solvers.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.solver import check_fits_machine, working_dtype
+from ringlet.solvers.spread_regions import SpreadRegions
 from ringlet.solvers.start import given_start, measure, random_start
 from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
 from ringlet.solvers.trust import NARROWING, Trust, draw_pilot, pilot_entries, rule_width
@@ -276,7 +277,9 @@ class RobustRun:
             return None, None
         return trust, self._step(sketch, self._whole_pass(sketch, mode), trust, mode)
 
-    def _step(self, sketch: Sketch, streamed: StreamedPass | RegionPass, trust: Trust, mode: int) -> Core | None:
+    def _step(
+        self, sketch: Sketch, streamed: StreamedPass | RegionPass | SpreadRegions, trust: Trust, mode: int
+    ) -> Core | None:
         """One scaled steepest descent step on core k with exact line search; None if there is nowhere to go."""
         gradient = streamed.gradient(self._loss, trust.width, self._run)  # d = (W o P o (X - A S^T)) S
         direction, penalty = gradient, 0.0
@@ -399,12 +402,14 @@ class RobustRun:
         width = rule_width(self._solver, pilot, self._size)
         return max(self.penalties.width * width, self._narrowest) if isinstance(self._solver.sigma, str) else width
 
-    def _whole_pass(self, sketch: Sketch, mode: int) -> StreamedPass | RegionPass:
+    def _whole_pass(self, sketch: Sketch, mode: int) -> StreamedPass | RegionPass | SpreadRegions:
         """The pass that core `mode` is updated from."""
         if self._regions is None:
             return self._stream(sketch, mode)
 
-        regions = self._regions
+        regions, placement = self._regions, self._placement
+        if placement is not None and len(regions.blocks) >= placement.slots:
+            return SpreadRegions(regions.blocks, sketch.cores, mode, self._size, placement)
 
         def over(number: int, cores: list[Core]) -> StreamedPass:
             if self._placement is None:
