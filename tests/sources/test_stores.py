@@ -290,6 +290,17 @@ def test_several_arrays_need_a_choice(tmp_path):
         as_source(f"{tmp_path}/g.zarr::c")
 
 
+def test_a_file_or_a_dataset_with_one_tensor_stands_for_it(tmp_path):
+    x = tensor()
+    assert as_source(as_hdf5(x, tmp_path).file).shape == SHAPE
+    data = xarray.Dataset({"x": (tuple("abcd"), x), "a": np.arange(11)})
+    assert as_source(data).names == tuple("abcd")
+    with pytest.raises(ArgumentError, match=r"data holds several arrays; give one of them: x .*, y"):
+        as_source(data.assign(y=data["x"]))
+    with pytest.raises(ArgumentError, match="data is a Dataset without any array"):
+        as_source(xarray.Dataset())
+
+
 def test_dtypes_and_shapes_that_cannot_be_fitted_are_refused(tmp_path):
     for number, (dtype, shape, error) in enumerate(
         [("complex64", (3, 4), ArgumentTypeError), ("bool", (3, 4), ArgumentTypeError), ("f4", (5,), ArgumentError)]

@@ -287,7 +287,11 @@ solver_options = _gathered(
             help="Penalty on differences between neighbours; auto finds one for every mode, 0 where there is no order.",
         ),
         click.option("--threads", type=int, metavar="N", help="By default all cores. Never changes the result."),
-        click.option("--memory", metavar="SIZE", help="Budget for working memory beside the data, e.g. 2GB."),
+        click.option(
+            "--memory",
+            metavar="SIZE",
+            help="Budget for working memory, e.g. 2GB; data in memory do not count, what is held of stores does.",
+        ),
     ],
 )
 

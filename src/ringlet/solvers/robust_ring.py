@@ -159,7 +159,7 @@ class AWRTRD(RobustRing):
     dtype : dtype, optional
         float32 or float64; by default float64 for float64 data and float32 for all other.
     memory : int or str, optional
-        Budget for working memory beside the data, e.g. ``"2GB"``.
+        Budget for working memory beside Python and data in memory, e.g. ``"2GB"``; what is held of stored data counts.
     threads : int, optional
         By default all cores of the machine. The result does not depend on it, to the bit.
 

@@ -53,12 +53,14 @@ def shapes_in(path: Path, kind: str) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def choose_array(path: Path, shapes: Mapping[str, tuple[int, ...]], key: str | None) -> str:
+def choose_array(
+    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one with key"
+) -> str:
     """Which of several arrays is meant: the one asked for, the only one, or the one named `tensor`."""
     listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
     if key is not None:
         if key not in shapes:
-            raise ArgumentError(f"{path} has no array {key!r}; it holds: {listed}")
+            raise ArgumentError(f"{whole} has no array {key!r}; it holds: {listed}")
         return key
     # Masks and vectors, such as coordinates, lie beside a tensor; but a lone one is an array to read, too.
     tensors = [name for name, shape in shapes.items() if name not in MASK_KEYS and len(shape) > 1]
@@ -67,7 +69,7 @@ def choose_array(path: Path, shapes: Mapping[str, tuple[int, ...]], key: str | N
         return candidates[0]
     if "tensor" in candidates:
         return "tensor"
-    raise ArgumentError(f"{path} holds several arrays; choose one with key: {listed}")
+    raise ArgumentError(f"{whole} holds several arrays; {advice}: {listed}")
 
 
 def read_array(path: Path, kind: str, key: str) -> NDArray[Any]:

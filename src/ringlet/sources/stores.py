@@ -143,11 +143,14 @@ def _from_zarr(array: Any) -> ChunkedSource:
     )
 
 
-def _from_zarr_group(group: Any) -> ChunkedSource:
+def _from_group(group: Any) -> ArraySource | ChunkedSource:
+    """The only array of a zarr or HDF5 group, or of an xarray.Dataset."""
     shapes = _array_shapes(group)
     if not shapes:
-        raise ArgumentError("data is a zarr group without any array")
-    return _from_zarr(group[choose_array(Path(str(group.store_path)), shapes, None)])
+        raise ArgumentError(f"data is a {type(group).__name__} without any array")
+    only = store_source(group[choose_array("data", shapes, None, "give one of them")])
+    assert only is not None  # noqa: S101 - what is in a group is an array
+    return only
 
 
 class _Hdf5Array:
@@ -231,10 +234,12 @@ def _from_xarray(array: Any) -> ArraySource | ChunkedSource:
 
 _KINDS: tuple[tuple[str, str, Callable[[Any], ArraySource | ChunkedSource]], ...] = (
     ("zarr", "Array", _from_zarr),
-    ("zarr", "Group", _from_zarr_group),
+    ("zarr", "Group", _from_group),
     ("h5py", "Dataset", _from_hdf5),
+    ("h5py", "Group", _from_group),
     ("dask.array", "Array", _from_dask),
     ("xarray", "DataArray", _from_xarray),
+    ("xarray", "Dataset", _from_group),
 )
 
 
