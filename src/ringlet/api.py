@@ -113,7 +113,15 @@ def decompose(
     ring = result.snapshot.ring()
     assert ring is not None  # noqa: S101 - the solver fits one
     ring = _labelled(ring, result.source)
-    return Fit(ring, result.status, result.history, result.source, result.kernel, result.continuation)
+    return Fit(
+        ring,
+        result.status,
+        result.history,
+        result.source,
+        result.kernel,
+        result.continuation,
+        result.missing_share,
+    )
 
 
 def plan(
@@ -262,6 +270,7 @@ class _Result:
     history: tuple[SweepRecord, ...]
     source: Source
     continuation: Continuation | None
+    missing_share: float
 
 
 def _run(
@@ -311,7 +320,8 @@ def _run(
         if isinstance(solver, RobustRing) and isinstance(run, Scaled):
             trusted = (history[-1].mean_weight if history else 1.0) * found.observed / prod(source.shape)
             continuation = Continuation(solver, run.size, run.level, trusted)
-        return _Result(run.snapshot(), run.kernel, status, history, source, continuation)
+        missing = 1 - found.observed / prod(source.shape)
+        return _Result(run.snapshot(), run.kernel, status, history, source, continuation, missing)
 
 
 def _checked_executor(executor: DaskExecutor | None, solver: Solver, source: Source) -> DaskExecutor | None:

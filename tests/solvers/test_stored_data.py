@@ -158,6 +158,7 @@ def test_an_impossible_budget_is_refused_before_anything_is_read(damaged):
 def test_the_share_of_outliers_is_told_from_blocks_of_chunks(damaged, monkeypatch):
     fit = decompose(stored(damaged), RANK, solver=AWRTRD(sweeps=8))
     weights = fit.weights()
+    assert fit.missing_share == pytest.approx(np.isnan(damaged).mean())
     whole = np.count_nonzero(weights < 0.5) / np.count_nonzero(~np.isnan(weights))
     assert outlier_share(fit) == pytest.approx(whole)
     monkeypatch.setattr(outliers, "_SAMPLED_ENTRIES", 1 << 15)

@@ -88,7 +88,7 @@ def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]
     facts = [
         (
             "input",
-            f"{given.path}\n{times(given.shape)}, {given.source.dtype}, {percent(given.missing_share)} missing",
+            f"{given.path}\n{times(given.shape)}, {given.source.dtype}, {percent(fit.missing_share)} missing",
         ),
         ("ring", f"rank {rank}; {format_bytes(ring.nbytes)} for {format_bytes(given.nbytes)} of data"),
         ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),
@@ -102,7 +102,7 @@ def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]
 def _content(finished: Finished, written: Sequence[Path]) -> dict[str, Any]:
     fit, ring = finished.fit, finished.fit.ring
     return {
-        "input": finished.given.describe(),
+        "input": {**finished.given.describe(), "missing_share": fit.missing_share},
         "ring": {"rank": ring.rank, "bytes": ring.nbytes, "compression": ring.compression},
         "solver": type(finished.solver).__name__,
         "status": fit.status.name,

@@ -80,7 +80,6 @@ class Input:
             "shape": list(self.shape),
             "dtype": str(self.source.dtype),
             "bytes": self.nbytes,
-            "missing_share": self.missing_share,
         }
 
 

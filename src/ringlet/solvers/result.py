@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import nan
 from types import EllipsisType
 from typing import Any, TypeAlias
 
@@ -37,6 +38,8 @@ class Fit:
         How the fit ended; its text is advice.
     history : tuple of SweepRecord
         One record a sweep.
+    missing_share : float
+        Share of the data's entries that were missing; NaN of a fit that was extended.
     """
 
     ring: TensorRing
@@ -45,6 +48,7 @@ class Fit:
     _source: Source = field(repr=False)
     _kernel: Kernel = field(repr=False)
     _continuation: Continuation | None = field(default=None, repr=False)
+    missing_share: float = field(default=nan, repr=False)
 
     @property
     def sigma(self) -> float:

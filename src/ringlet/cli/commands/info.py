@@ -138,6 +138,7 @@ def _data_content(given: Input) -> dict[str, Any]:
     loaded, look = given.loaded, given.look
     return {
         **given.describe(),
+        "missing_share": given.missing_share,
         "kind": loaded.kind,
         "names": given.source.names,
         "key": loaded.key,
