@@ -23,7 +23,7 @@ from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.solvers.solver import Plan, Solver, working_dtype
 from ringlet.solvers.status import Status
-from ringlet.sources import Chunks, Source, as_source, survey
+from ringlet.sources import Chunks, Source, Survey, as_source, survey
 from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.given import check_dtype
 from ringlet.sources.stores import backed_by_dask
@@ -299,7 +299,7 @@ def _run(
     check_checkpoint(checkpoint, every, solver)
     executor = _checked_executor(executor, solver, source)
     _plan(solver, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused before any work
-    found = survey(source)
+    found = _survey(source, executor)
     if found.observed < prod(source.shape) and not solver.handles_missing:
         raise ArgumentError(
             f"solver={type(solver).__name__}() needs complete data, but {prod(source.shape) - found.observed} entries "
@@ -322,6 +322,14 @@ def _run(
             continuation = Continuation(solver, run.size, run.level, trusted)
         missing = 1 - found.observed / prod(source.shape)
         return _Result(run.snapshot(), run.kernel, status, history, source, continuation, missing)
+
+
+def _survey(source: Source, executor: DaskExecutor | None) -> Survey:
+    """Look at all entries once; those of a store on the cluster, if there is one."""
+    if executor is None or source.chunks is None:
+        return survey(source)
+    with executor.place(source) as placement:
+        return survey(source, placement.map)
 
 
 def _checked_executor(executor: DaskExecutor | None, solver: Solver, source: Source) -> DaskExecutor | None:

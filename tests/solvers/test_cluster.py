@@ -9,7 +9,9 @@ import pytest
 from cluster_fits import RANK, SHAPE, bits, tensor, when
 from ringlet import AWRTRD, SAWRTRD, DaskExecutor, decompose
 from ringlet.baselines import TRALS
+from ringlet.errors import ArgumentError
 from ringlet.solvers.pieces import pieces_of
+from ringlet.sources import Survey, as_source, survey
 
 dask = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -76,6 +78,22 @@ def test_workers_open_stores_themselves(client, tmp_path, kind):
     assert executor.traffic.tasks >= 16
     if kind in ("zarr", "hdf5"):
         assert executor.traffic.data < mask.nbytes + 10_000  # the mask, and where the store is
+
+
+def test_the_first_look_at_a_store_is_spread_and_finds_the_same(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("ringlet.sources.base._SLAB_ENTRIES", 20_000)
+    monkeypatch.setattr("ringlet.sources.surveys._BLOCKS_A_SHARE", 1)
+    x, executor = tensor("float32"), DaskExecutor(client)
+    x[7], x[3, 3, 1, 3], x[39, 29, 2, 19] = np.nan, -40, 999
+    source = as_source(stored(x, "zarr", tmp_path))
+    with executor.place(source) as placement:
+        found = survey(source, placement.map)
+    assert executor.traffic.tasks == 4
+    assert found == survey(source) == Survey(39 * 30 * 3 * 20, -40, 999, ((7,), (), (), ()))
+    x[20, 5, 1, 11] = np.inf
+    data = stored(x, "hdf5", tmp_path)
+    with pytest.raises(ArgumentError, match=r"data is infinite at index \(20, 5, 1, 11\)"):
+        decompose(data, RANK, executor=executor)
 
 
 def test_regions_of_a_store_give_the_same_bits(client, tmp_path, monkeypatch):

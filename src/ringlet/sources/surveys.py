@@ -1,13 +1,20 @@
 """One look at all entries before a fit: are they usable, and which slices hold nothing at all."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
 from ringlet.sources.base import Source, aligned_blocks, slabs
 
 __all__ = ["Survey", "survey"]
+
+Spread: TypeAlias = Callable[[Callable[[Source, Any, Any], Any], Any, Iterable[Any]], Iterable[Any]]
+
+_BLOCKS_A_SHARE = 16  # of a survey that is spread
 
 
 @dataclass(frozen=True)
@@ -30,12 +37,45 @@ class Survey:
     empty: tuple[tuple[int, ...], ...]
 
 
-def survey(source: Source) -> Survey:
-    """Read a source once, a block at a time; refuse data without observed entries or with infinite ones."""
+@dataclass(frozen=True)
+class _Look:
+    """What a look at some blocks found; `seen` tells for every mode which slices hold an observed entry."""
+
+    observed: int
+    minimum: float
+    maximum: float
+    seen: list[NDArray[np.bool_]]
+
+
+def survey(source: Source, spread: Spread | None = None) -> Survey:
+    """Read a source once, a block at a time; refuse data without observed entries or with infinite ones.
+
+    Parameters
+    ----------
+    source : Source
+    spread : callable, optional
+        Maps a function over lists of blocks elsewhere, e.g. on a cluster.
+    """
+    shape = source.shape
+    blocks = slabs(shape) if source.chunks is None else aligned_blocks(source.chunks)
+    shares = [blocks[start : start + _BLOCKS_A_SHARE] for start in range(0, len(blocks), _BLOCKS_A_SHARE)]
+    if spread is not None and len(shares) > 1:
+        looks = list(spread(_look, None, shares))
+    else:
+        looks = [_look(source, None, blocks)]
+    observed = sum(look.observed for look in looks)
+    if not observed:
+        raise ArgumentError("no entry of the data is observed: everything is NaN or masked (mask: True = observed)")
+    seen = (np.logical_or.reduce(flags) for flags in zip(*(look.seen for look in looks), strict=True))
+    empty = tuple(tuple(int(i) for i in np.flatnonzero(~flags)) for flags in seen)
+    return Survey(observed, min(look.minimum for look in looks), max(look.maximum for look in looks), empty)
+
+
+def _look(source: Source, _shared: None, blocks: Sequence[tuple[slice, ...]]) -> _Look:
     shape = source.shape
     seen = [np.zeros(length, dtype=bool) for length in shape]
     observed_count, minimum, maximum = 0, np.inf, -np.inf
-    for block in slabs(shape) if source.chunks is None else aligned_blocks(source.chunks):
+    for block in blocks:
         values, observed = source.read(block)
         if observed is None:
             low, high, count = values.min(), values.max(), values.size
@@ -59,7 +99,4 @@ def survey(source: Source) -> Survey:
             )
         observed_count += count
         minimum, maximum = min(minimum, float(low)), max(maximum, float(high))
-    if not observed_count:
-        raise ArgumentError("no entry of the data is observed: everything is NaN or masked (mask: True = observed)")
-    empty = tuple(tuple(int(i) for i in np.flatnonzero(~flags)) for flags in seen)
-    return Survey(observed_count, minimum, maximum, empty)
+    return _Look(observed_count, minimum, maximum, seen)
