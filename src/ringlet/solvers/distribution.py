@@ -1,7 +1,7 @@
 """What a sweep on a cluster would send, receive and gain, told before anything runs."""
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
 
 from ringlet.amounts import format_bytes
 from ringlet.solvers.checks import check_number
@@ -71,20 +71,38 @@ def distribute(plan: FitPlan, workers: int) -> Distribution:
     for core in plan.cores:
         here = _driver_seconds(core, plan.rank)
         alone += here + core.passes * core.plan.seconds + _reads(core) * core.plan.entries * ENTRY_SECONDS
-        pieces = len(pieces_of(core.plan))
-        shares = share_count(core.plan, pieces, workers)
         searches = core.passes > 2  # weights are computed again for the line search: a task leaves nothing behind
         products, reads = (4, 2) if searches else (core.passes, 1)
         work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
+        travel = _of_regions if 1 < prod(core.grid) >= workers else _of_shares
+        shares, sent, received = travel(core, plan.rank, itemsize, workers, reads)
         if shares == 1:  # not worth sending
             seconds += here + work
             continue
-        rows = core.plan.slices * core.plan.alpha * core.plan.beta * itemsize
-        copies, parts = (1, 1) if core.plan.tile_mode is None else (shares, pieces)  # every tile has rows of all slices
-        sent = reads * _others(core, plan.rank, itemsize) + (3 if searches else 1) * copies * rows
-        tasks, out, back = tasks + reads * shares, out + sent, back + parts * rows
-        seconds += here + work * ceil(shares / workers) / shares + (sent + parts * rows) / _BANDWIDTH
+        tasks, out, back = tasks + reads * shares, out + sent, back + received
+        seconds += here + work * ceil(shares / workers) / shares + (sent + received) / _BANDWIDTH
     return Distribution(workers, tasks, out, back, seconds, alone)
+
+
+def _of_shares(core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int) -> tuple[int, int, int]:
+    """Shares of a pass, bytes sent and bytes received: the other cores once a pass, rows with every share."""
+    numbers = _numbers(core, rank)
+    pieces = len(pieces_of(core.plan))
+    shares = share_count(core.plan, pieces, workers)
+    rows = numbers.pop(core.plan.mode) * itemsize
+    copies, parts = (1, 1) if core.plan.tile_mode is None else (shares, pieces)  # every tile has rows of all slices
+    common = sum(numbers) * itemsize + 8 * sum(core.plan.sizes)
+    return shares, passes * common + (2 * passes - 1) * copies * rows, parts * rows
+
+
+def _of_regions(
+    core: CoreCost, rank: tuple[int, ...], itemsize: int, _workers: int, passes: int
+) -> tuple[int, int, int]:
+    """The same where workers take regions, each with its slices of all cores."""
+    regions = prod(core.grid)
+    sent = [size * itemsize * regions // count for size, count in zip(_numbers(core, rank), core.grid, strict=True)]
+    rows = sent[core.plan.mode]
+    return regions, passes * sum(sent) + (passes - 1) * rows, rows
 
 
 def _reads(core: CoreCost) -> int:
@@ -92,11 +110,9 @@ def _reads(core: CoreCost) -> int:
     return 2 if core.passes > 3 else 1
 
 
-def _others(core: CoreCost, rank: tuple[int, ...], itemsize: int) -> int:
-    """Bytes of the sampled other cores, and of the indices."""
-    sizes, order = core.plan.sizes, len(rank)
-    numbers = sum(rank[k] * sizes[k] * rank[(k + 1) % order] for k in range(order) if k != core.plan.mode)
-    return numbers * itemsize + 8 * sum(sizes)
+def _numbers(core: CoreCost, rank: tuple[int, ...]) -> list[int]:
+    """Numbers in the used slices of every core."""
+    return [rank[k] * length * rank[(k + 1) % len(rank)] for k, length in enumerate(core.plan.sizes)]
 
 
 def _driver_seconds(core: CoreCost, rank: tuple[int, ...]) -> float:

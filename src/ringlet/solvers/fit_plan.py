@@ -42,6 +42,8 @@ class CoreCost:
         Bytes of the data looked at; of data in chunks, bytes of the chunks that are read.
     memory : int
         Working memory in bytes, beside the cores and data in memory.
+    grid : tuple of int
+        Along every mode, into how many regions stored data are cut that are looked at whole; empty if they are not.
     """
 
     plan: CorePlan
@@ -50,6 +52,7 @@ class CoreCost:
     operations: int
     bytes_read: int
     memory: int
+    grid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ def plan_fit(
         plan = part.plan
         weights = plan.entries * itemsize
         room = unasked if memory is None else memory - 2 * ring_bytes - needed - reading
-        keeps = products is None and part.regions == 0 and weights <= room
+        keeps = products is None and not part.grid and weights <= room
         passes = 3 if keeps else 4  # forward, adjoint, forward of the direction; the weights' forward again
         reads = 1 if keeps else 2
         if products is not None:
@@ -191,6 +194,7 @@ def plan_fit(
                 passes * plan.flops + solve + gram,
                 (part.touched or reads * plan.entries) * data_itemsize,
                 needed + reading + (weights if keeps else 0),
+                part.grid,
             )
         )
     notes = _notes(shape, rank, ring_bytes, data_bytes)
@@ -207,8 +211,8 @@ class _Part:
         Of all entries that the update looks at.
     working : CorePlan
         Of those that it looks at a time, which are fewer if there are several regions.
-    regions : int
-        Into how many regions all entries of stored data are cut; 0 if they are not.
+    grid : tuple of int
+        Along every mode, into how many regions all entries of stored data are cut; empty if they are not.
     held : int
         Entries of stored data in memory; 0 for data in memory.
     touched : int
@@ -219,7 +223,7 @@ class _Part:
 
     plan: CorePlan
     working: CorePlan
-    regions: int = 0
+    grid: tuple[int, ...] = ()
     held: int = 0
     touched: int = 0
     merged: int = 0
@@ -249,9 +253,10 @@ class _Part:
             return cls(plan, plan, held=plan.entries, touched=draw.touched)
         blocks = aligned_blocks(chunks, REGION_ENTRIES)
         sizes = tuple(max(block[axis].stop - block[axis].start for block in blocks) for axis in range(len(shape)))
-        plan, regions = plan_core(shape, rank, mode), len(blocks)
-        touched = prod(shape) * (2 if regions > 1 else 1)
-        return cls(plan, plan_core(sizes, rank, mode), regions, held=prod(sizes), touched=touched)
+        grid = tuple(len({block[axis].start for block in blocks}) for axis in range(len(shape)))
+        touched = prod(shape) * (2 if len(blocks) > 1 else 1)
+        plan, working = plan_core(shape, rank, mode), plan_core(sizes, rank, mode)
+        return cls(plan, working, grid, held=prod(sizes), touched=touched)
 
 
 def _least_memory(part: _Part, itemsize: int, threads: int) -> int:
