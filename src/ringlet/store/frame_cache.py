@@ -22,7 +22,7 @@ __all__ = ["cached_frames"]
 
 _VERSION = 1
 _LABEL = "ringlet frame cache"
-_FRAMES, _SIDE = 8, 256  # of a chunk; so many frames are in memory while a video is decoded
+_FRAMES, _SIDE = 8, 128  # of a chunk; so many frames are in memory while a video is decoded
 _NAMES = ("height", "width", "colour", "frame")
 
 
