@@ -65,7 +65,7 @@ def decompose(
         that size of the stored ring, and ``ringlet.target(psnr=35)`` stops where that is reached. These three are for
         AWRTRD and SAWRTRD.
     solver : solver, optional
-        By default AWRTRD for small tensors and SAWRTRD for large ones, with ``smooth="auto"``.
+        By default AWRTRD for small tensors and SAWRTRD for large ones, with ``smooth="auto"`` and ``sigma="trusted"``.
     mask : bool array-like, store or path, of the same shape, optional
         True = observed; combines with NaN, ``numpy.ma`` and fill values.
     seed : int
@@ -252,7 +252,7 @@ def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
     Its penalties are chosen by held-out entries.
     """
     kind = AWRTRD if prod(shape) <= _SMALL else SAWRTRD
-    return kind(smooth="auto", sweeps=_SWEEPS)
+    return kind(smooth="auto", sigma="trusted", sweeps=_SWEEPS)
 
 
 def _labelled(ring: TensorRing, source: Source) -> TensorRing:

@@ -12,7 +12,7 @@ import click
 
 from ringlet.api import default_solver
 from ringlet.errors import OutputExistsError
-from ringlet.robust import LOSSES
+from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.rank_growth import budget, target
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.store.checkpoint import holds_checkpoint
@@ -118,7 +118,7 @@ class SolverOptions:
     sweeps: int
     tol: float
     loss: Literal["correntropy", "cauchy", "huber", "l2"]
-    sigma: Literal["iqr", "maxabs"] | float
+    sigma: Literal["iqr", "maxabs", "trusted"] | float
     ridge: Literal["auto"] | float
     smooth: Literal["auto"] | float
     threads: int | None
@@ -264,11 +264,11 @@ solver_options = _gathered(
         ),
         click.option(
             "--sigma",
-            type=_NumberOr("sigma", {"iqr": "iqr", "maxabs": "maxabs"}),
-            metavar="iqr|maxabs|NUMBER",
+            type=_NumberOr("sigma", {rule: rule for rule in DEFAULT_FACTORS}),
+            metavar="RULE|NUMBER",
             default=_defaults.sigma,
             show_default=True,
-            help="Kernel width: a rule that adapts it, or a width in the data's units.",
+            help="Kernel width: a rule that adapts it (iqr, maxabs, trusted), or a width in the data's units.",
         ),
         click.option(
             "--ridge",

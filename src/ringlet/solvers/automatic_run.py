@@ -96,6 +96,8 @@ class AutomaticRun:
         self._last_gain = 0.0  # of a sweep, in dB
         self._quiet = 0  # rounds in a row without a change
         self._closing = 0  # sweeps with all entries
+        self._turns = 0  # turns of knobs that helped since growth ended
+        self._regrown = False
 
     @property
     def profile(self) -> Profile:
@@ -128,16 +130,25 @@ class AutomaticRun:
 
     def sweep(self, number: int) -> SweepReport:
         """One round."""
-        if self._closing or self._quiet >= self._solver.patience:
+        if self._closing or (self._quiet >= self._solver.patience and not self._grows_again()):
             return self._close(number)
         if self._growing and (self._failures >= _FAILURES or not self._wider_ranks()):
             self._growing = self._run.thrifty = False
+            self._turns = 0
         if self._growing and (self._last_gain < _SETTLED or self._rounds_here >= _SETTLING_ROUNDS):
             self._grow(number)
         else:
             self._improve(number)
         error = self._judge.error(self._stand.residuals) * self._run.size
         return replace(self._stand.report, settling=True, stalled=False, held_out=error)
+
+    def _grows_again(self) -> bool:
+        """Begin to grow anew, once, if penalties or width have changed since growth ended: other bonds may pay now."""
+        if self._regrown or not self._turns or not self._wider_ranks():
+            return False
+        self._growing = self._regrown = True
+        self._failures = self._quiet = 0
+        return True
 
     def _improve(self, number: int) -> None:
         """A sweep with the present penalties, and one with a knob turned."""
@@ -148,20 +159,26 @@ class AutomaticRun:
         self._stand = turned or plain
         self._rounds_here += 1
         still = plain.report.change < self._solver.tol and not plain.report.settling and self._last_gain < _STILL
-        self._quiet = self._quiet + 1 if still and turned is None and not self._growing else 0
+        still = still and turned is None and self._knobs.all_rest(self._parameters())
+        self._quiet = self._quiet + 1 if still and not self._growing else 0
 
     def _turned(self, before: Stand, plain: Stand, number: int) -> Stand | None:
         """The sweep with a knob turned, if it is better than the plain one."""
+        if not self._growing and self._last_gain > _FAST:  # it is too early to tell what helps
+            return None
         # A model of too small a rank would take for wrong what it cannot reach yet: the width waits.
         without = ("width",) if self._growing else ()
         penalties = self._knobs.turned(before.position.penalties, self._parameters(), without)
         if penalties is None:
             return None
-        turned = self._swept(replace(before.position, penalties=penalties), number)
+        narrower = min(1.0, penalties.width / before.position.penalties.width)  # at once, to see what it does
+        position = replace(before.position, penalties=penalties, narrowest=before.position.narrowest * narrower)
+        turned = self._swept(position, number)
         verdict = self._judge.compare(turned.residuals, plain.residuals)
         weaker = _WEAK >= sum(before.position.penalties.smooth) > sum(penalties.smooth)
         helped = verdict.certainty > (-_LIKELY if weaker else _LIKELY)
         self._knobs.answer(helped=helped)
+        self._turns += helped
         return turned if helped else None
 
     def _grow(self, number: int) -> None:
@@ -280,6 +297,7 @@ class AutomaticRun:
         position = self._stand.position
         penalties = position.penalties
         counters = [self._most, self._growing, self._failures, self._rounds_here, self._quiet, self._closing]
+        counters += [self._regrown, self._turns]
         gain = min(self._last_gain, 1e9)
         return {
             **name_cores(position.cores),
@@ -308,8 +326,9 @@ class AutomaticRun:
         sigma, narrowest = recall_number(state, "sigma"), recall_number(state, "narrowest")
         self._last_gain = float(counters[0])
         self._most, growing, self._failures, self._rounds_here, self._quiet, self._closing = map(int, counters[1:7])
+        self._regrown, self._turns = bool(counters[7]), int(counters[8])
         self._growing = self._run.thrifty = bool(growing)
-        self._knobs.resume(counters[7:].tolist())
+        self._knobs.resume(counters[9:].tolist())
         if self._closing:
             self._see_all()
         self._run.go_to(Position(cores, sigma, narrowest, None, penalties))

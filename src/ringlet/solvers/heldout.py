@@ -25,6 +25,7 @@ _FEWEST, _SHARE_UTMOST = 300, 0.2  # of little data a larger share is held out
 _MASK_ENTRIES = 1 << 24  # up to so many entries in memory a mask of the held-out ones is made once
 _PROBE_ENTRIES, _PROBES = 1 << 19, 4  # larger data are judged on so many random subtensors of so many entries
 _WIDTH = 5.0  # of the judging kernel, in deviations of the residuals
+_WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
 _FAR, _ROUNDS = 3.0, 6  # the median leaves out what is further off than so many deviations, found in so many rounds
 
@@ -212,7 +213,7 @@ def _judging_width(residuals: Array64) -> float:
         below = np.cumsum(weights)
         deviation = _NORMAL * float(sizes[np.searchsorted(below, below[-1] / 2)])
         weights = np.exp(-0.5 * (sizes / max(_FAR * deviation, 1e-12)) ** 2)
-    return max(_WIDTH * deviation, 1e-12)
+    return min(max(_WIDTH * deviation, 1e-12), _WIDEST)
 
 
 def _probe(source: Source, lot: Lot, block: tuple[NDArray[np.intp], ...]) -> Probe:

@@ -91,16 +91,22 @@ class Knobs:
         """
         for _ in self._knobs:
             at = self._at
-            resting = self._misses[at] >= _MISSES and size < _REST * self._size[at]
-            if not resting and self._knobs[at].name not in without:
+            if not self._rests(at, size) and self._knobs[at].name not in without:
+                self._size[at] = size
                 for _ in range(2):
                     penalties = self._knobs[at].turned(given, self._up[at])
                     if penalties is not None:
-                        self._size[at] = size
                         return penalties
                     self._answer(at, helped=False)
             self._at = (at + 1) % len(self._knobs)
         return None
+
+    def all_rest(self, size: int) -> bool:
+        """Whether every knob has been turned both ways in vain on a ring of about this size."""
+        return all(self._rests(at, size) for at in range(len(self._knobs)))
+
+    def _rests(self, at: int, size: int) -> bool:
+        return self._misses[at] >= _MISSES and size < _REST * self._size[at]
 
     def answer(self, *, helped: bool) -> None:
         """Tell whether what `turned` gave last was better."""

@@ -37,7 +37,7 @@ class RobustRing(IterativeSolver):
     distributes: ClassVar[bool] = True
 
     loss: Literal["correntropy", "cauchy", "huber", "l2"] = "correntropy"
-    sigma: Literal["iqr", "maxabs"] | float = "iqr"
+    sigma: Literal["iqr", "maxabs", "trusted"] | float = "iqr"
     sigma_factor: float | None = None
     sigma_min: float = 0.15
     ridge: Literal["auto"] | float = "auto"
@@ -139,11 +139,11 @@ class AWRTRD(RobustRing):
         Stop when the relative change of ``D = Z_N G_N Z_N^T`` stays below it for two sweeps; 0 runs all sweeps.
     loss : {"correntropy", "cauchy", "huber", "l2"}
         "correntropy" is the paper's; "l2" is plain least squares.
-    sigma : {"iqr", "maxabs"} or float
-        Kernel width: a rule that adapts it to the residuals, or a fixed width in the data's units (infinite: least
-        squares).
+    sigma : {"iqr", "maxabs", "trusted"} or float
+        Kernel width: a rule that adapts it to the quartiles of the residuals, or of those that are trusted, which holds
+        also where 40 % of the entries are wrong; or a fixed width in the data's units (infinite: least squares).
     sigma_factor : float, optional
-        Factor of the rule; 2.5 for "iqr" and 5 for "maxabs" (the same for symmetric residuals).
+        Factor of the rule; 2.5 for "iqr", 5 for "maxabs" (the same for symmetric residuals) and 2 for "trusted".
     sigma_min : float
         The rules never go below this fraction of the data's range.
     ridge : "auto" or float
