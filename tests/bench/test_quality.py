@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
     kelvin = (280 + 10 * np.sin(i / 5) * np.cos(j / 4) + k).astype(np.float32)
     observed = np.ones(SHAPE, bool)
     observed[5:9, 3:8] = False
-    np.savez(root / "tensors/sea.npz", tensor=np.where(observed, kelvin, -999.0), observed=observed)
+    np.savez(root / "tensors/sea.npz", tensor=np.asfortranarray(np.where(observed, kelvin, -999.0)), observed=observed)
     pixels = np.stack([128 + 90 * np.sin(i[..., 0] / 6 + c) * np.cos(j[..., 0] / 5) for c in range(3)], axis=-1)
     Image.fromarray(pixels.astype(np.uint8)).save(root / "photos/waves.png")
     for frame in range(3):
@@ -80,6 +80,7 @@ def test_gaps_stay_gaps_and_are_never_scored(folder):
     low, high = damaged.truth.values[~gap].min(), damaged.truth.values[~gap].max()
     assert low - 1e-3 <= damaged.data[seen].min()
     assert damaged.data[seen].max() <= high + 1e-3
+    assert (np.abs(damaged.data - damaged.truth.values)[seen] > 1e-3).mean() == pytest.approx(0.2, abs=0.01)
     estimate = damaged.truth.values.astype(np.float64) + 2.0
     estimate[gap] = 1e9
     expected = 20 * np.log10((float(high) - float(low)) / 2.0)

@@ -120,7 +120,7 @@ def _group(folder: Path) -> list[Sample]:
 def _tensor_truth(path: Path) -> Truth:
     source = load(path).source
     entries, observed = source.read(tuple(slice(0, length) for length in source.shape))
-    values = np.array(entries, np.float32)
+    values = np.array(entries, np.float32, order="C")
     known = np.isfinite(values)
     if observed is not None:
         known &= observed
