@@ -9,6 +9,7 @@ from ringlet.solvers.fit_plan import CoreCost, FitPlan
 from ringlet.solvers.pieces import pieces_of
 from ringlet.solvers.plan import GEMM_RATE
 from ringlet.solvers.shares import ENTRY_SECONDS, share_count
+from ringlet.solvers.spread_regions import region_tasks
 
 __all__ = ["Distribution", "distribute"]
 
@@ -96,13 +97,13 @@ def _of_shares(core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: in
 
 
 def _of_regions(
-    core: CoreCost, rank: tuple[int, ...], itemsize: int, _workers: int, passes: int
+    core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int
 ) -> tuple[int, int, int]:
     """The same where workers take regions, each with its slices of all cores."""
     regions = prod(core.grid)
     sent = [size * itemsize * regions // count for size, count in zip(_numbers(core, rank), core.grid, strict=True)]
     rows = sent[core.plan.mode]
-    return regions, passes * sum(sent) + (passes - 1) * rows, rows
+    return region_tasks(regions, workers), passes * sum(sent) + (passes - 1) * rows, rows
 
 
 def _reads(core: CoreCost) -> int:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
+from math import ceil
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,12 +19,13 @@ from ringlet.solvers.reading import hold
 from ringlet.solvers.streamed_pass import StreamedPass, unfold
 from ringlet.sources import Source
 
-__all__ = ["SpreadRegions"]
+__all__ = ["SpreadRegions", "region_tasks"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Region: TypeAlias = tuple[slice, ...]
 
-_REGIONS_A_SLOT = 4  # sent at a time; more would fill the driver's memory
+_TASKS_A_SLOT = 4  # sent at a time: slots that are done early find work, and the driver's memory is not filled
+_REGIONS_A_TASK = 8  # at most
 
 _workspace = Workspace()  # a worker's threads come back to it
 
@@ -38,7 +41,7 @@ class RegionTask:
 
 
 class SpreadRegions:
-    """A pass like `RegionPass`, to the bit, with every region in the hands of a worker.
+    """A pass like `RegionPass`, to the bit, with some regions in the hands of every worker.
 
     Parameters
     ----------
@@ -74,10 +77,15 @@ class SpreadRegions:
 
     def _each(self, loss: Loss, width: float, direction: Floats | None) -> Iterator[Any]:
         """What every region contributes, in their order."""
-        step = _REGIONS_A_SLOT * self._placement.slots
-        for start in range(0, len(self._regions), step):
-            tasks = [self._task(region, direction) for region in self._regions[start : start + step]]
-            yield from self._placement.map(_work_on_region, (self._scale, loss, width), tasks)
+        slots, regions = self._placement.slots, self._regions
+        count = region_tasks(len(regions), slots)
+        bounds = [len(regions) * place // count for place in range(count + 1)]
+        for first in range(0, count, _TASKS_A_SLOT * slots):
+            tasks = [
+                [self._task(region, direction) for region in regions[start:stop]]
+                for start, stop in pairwise(bounds[first : first + _TASKS_A_SLOT * slots + 1])
+            ]
+            yield from chain.from_iterable(self._placement.map(_work_on_regions, (self._scale, loss, width), tasks))
 
     def _task(self, region: Region, direction: Floats | None) -> RegionTask:
         cores = [np.ascontiguousarray(core[:, chosen, :]) for core, chosen in zip(self._cores, region, strict=True)]
@@ -85,8 +93,26 @@ class SpreadRegions:
         return RegionTask(region, plan, cores, None if direction is None else direction[region[self._mode]])
 
 
+def region_tasks(regions: int, slots: int) -> int:
+    """How many tasks a pass over so many regions makes, on so many slots.
+
+    Examples
+    --------
+    >>> region_tasks(3, 2), region_tasks(64, 2), region_tasks(6400, 2)
+    (3, 8, 800)
+    """
+    return max(ceil(regions / _REGIONS_A_TASK), min(regions, _TASKS_A_SLOT * slots))
+
+
+def _work_on_regions(
+    source: Source, shared: tuple[float, Loss, float], tasks: Sequence[RegionTask]
+) -> list[Floats | float]:
+    """What every region contributes; runs on the worker."""
+    return [_work_on_region(source, shared, task) for task in tasks]
+
+
 def _work_on_region(source: Source, shared: tuple[float, Loss, float], task: RegionTask) -> Floats | float:
-    """Rows of the gradient, or the curvature along the direction; runs on the worker."""
+    """Rows of the gradient, or the curvature along the direction."""
     scale, loss, width = shared
     held = hold(source, task.region, tuple(range(len(task.region))))
     streamed = StreamedPass(
