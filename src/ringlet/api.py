@@ -18,7 +18,7 @@ from ringlet.solvers.checks import check_number
 from ringlet.solvers.continuation import Continuation, Scaled
 from ringlet.solvers.driver import Callback, Snapshot, SweepRecord, drive
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.rank_growth import RankChoice, start_rank
+from ringlet.solvers.rank_growth import RankChoice, start_rank, support
 from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.solvers.solver import Plan, Solver, working_dtype
@@ -313,6 +313,8 @@ def _run(
                 DataWarning,
                 stacklevel=3,
             )
+    if choice is None and isinstance(solver, RobustRing):
+        _warn_if_hopeless(bonds, found.observed, source.shape)
     problem = Problem(source, found, bonds, int(seed), init, executor, choice)
     with open_checkpoint(checkpoint, every, solver, problem) as kept, solver.start(problem) as run:
         status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress, checkpoint=kept)
@@ -330,6 +332,19 @@ def _survey(source: Source, executor: DaskExecutor | None) -> Survey:
         return survey(source)
     with executor.place(source) as placement:
         return survey(source, placement.map)
+
+
+def _warn_if_hopeless(rank: tuple[int, ...], observed: int, shape: tuple[int, ...]) -> None:
+    """Say so where the slices of a core have more unknowns than observed entries speak for them."""
+    for mode, (unknowns, entries) in enumerate(support(shape, rank, observed)):
+        if entries < unknowns and observed < prod(shape):
+            warnings.warn(
+                f"rank={rank} has {unknowns} unknowns for each slice of mode {mode}, of which {entries:.3g} entries "
+                "are observed on average: most of the answer will be a guess; give a smaller rank, or rank='auto'",
+                DataWarning,
+                stacklevel=4,
+            )
+            return
 
 
 def _checked_executor(executor: DaskExecutor | None, solver: Solver, source: Source) -> DaskExecutor | None:

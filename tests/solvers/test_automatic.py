@@ -291,3 +291,9 @@ def test_wrong_requests_are_refused(given, error, said):
 def test_wrong_values_are_refused(make, error, said):
     with pytest.raises(error, match=said):
         make()
+
+
+def test_hopeless_fits_are_announced():
+    x, observed = spoiled(waves(), 0.05, 0.0)
+    with pytest.warns(DataWarning, match="100 unknowns for each slice of mode 0"):
+        decompose(x, 10, solver=AWRTRD(sweeps=1), mask=observed)

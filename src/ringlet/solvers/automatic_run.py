@@ -34,7 +34,7 @@ __all__ = ["AutomaticRun", "hold_out"]
 _SWEEPS_A_ROUND = 8  # room for the numbers of a round's sweeps
 _FIRST_RIDGE = 0.01
 _ORDERED = 8  # modes of fewer slices are not smoothed
-_STILL = 0.03  # dB a sweep: below, nothing more is to be gained
+_PROGRESS = 0.1  # dB that a turn of all knobs has to gain
 _SETTLED = 0.1  # dB a sweep: below, a rank has shown what it can do
 _SETTLING_ROUNDS = 3
 _FAST = 0.7  # dB a sweep: above, bonds do not grow yet
@@ -60,7 +60,11 @@ def hold_out(problem: Problem) -> tuple[Problem, Judge]:
     """The problem without a few entries, and the judge that knows them."""
     judge, lot = Judge.of(problem.source, problem.survey.observed, problem.seed)
     hidden = hide(problem.source, lot)
-    return replace(problem, source=hidden, survey=survey(hidden)), judge
+    if problem.executor is None:
+        found = survey(hidden)
+    else:  # the driver of a cluster reads no more than it must
+        found = replace(problem.survey, observed=round(problem.survey.observed * (1 - lot.share)))
+    return replace(problem, source=hidden, survey=found), judge
 
 
 class AutomaticRun:
@@ -96,6 +100,7 @@ class AutomaticRun:
         self._last_gain = 0.0  # of a sweep, in dB
         self._quiet = 0  # rounds in a row without a change
         self._closing = 0  # sweeps with all entries
+        self._mark, self._rounds_idle = 1e9, 0  # the error when progress was seen last, and rounds since then
         self._turns = 0  # turns of knobs that helped since growth ended
         self._regrown = False
 
@@ -158,9 +163,18 @@ class AutomaticRun:
         turned = self._turned(before, plain, number)
         self._stand = turned or plain
         self._rounds_here += 1
-        still = plain.report.change < self._solver.tol and not plain.report.settling and self._last_gain < _STILL
-        still = still and turned is None and self._knobs.all_rest(self._parameters())
-        self._quiet = self._quiet + 1 if still and not self._growing else 0
+        idle = not self._growing and self._idle()
+        small = plain.report.change < self._solver.tol and not plain.report.settling
+        self._quiet = self._quiet + 1 if idle and small else 0
+
+    def _idle(self) -> bool:
+        """Whether nothing was gained since every knob was turned, or none is left to turn."""
+        error = self._judge.error(self._stand.residuals)
+        if error < self._mark * 10 ** (-_PROGRESS / 20):
+            self._mark, self._rounds_idle = error, 0
+        else:
+            self._rounds_idle += 1
+        return self._rounds_idle > len(self._knobs) or self._knobs.all_rest(self._parameters())
 
     def _turned(self, before: Stand, plain: Stand, number: int) -> Stand | None:
         """The sweep with a knob turned, if it is better than the plain one."""
@@ -296,8 +310,15 @@ class AutomaticRun:
         """The present position, and what the next round's choice depends on."""
         position = self._stand.position
         penalties = position.penalties
-        counters = [self._most, self._growing, self._failures, self._rounds_here, self._quiet, self._closing]
-        counters += [self._regrown, self._turns]
+        counters: list[float] = [
+            self._most,
+            self._growing,
+            self._failures,
+            self._rounds_here,
+            self._quiet,
+            self._closing,
+        ]
+        counters += [self._regrown, self._turns, self._mark, self._rounds_idle]
         gain = min(self._last_gain, 1e9)
         return {
             **name_cores(position.cores),
@@ -327,8 +348,9 @@ class AutomaticRun:
         self._last_gain = float(counters[0])
         self._most, growing, self._failures, self._rounds_here, self._quiet, self._closing = map(int, counters[1:7])
         self._regrown, self._turns = bool(counters[7]), int(counters[8])
+        self._mark, self._rounds_idle = float(counters[9]), int(counters[10])
         self._growing = self._run.thrifty = bool(growing)
-        self._knobs.resume(counters[9:].tolist())
+        self._knobs.resume(counters[11:].tolist())
         if self._closing:
             self._see_all()
         self._run.go_to(Position(cores, sigma, narrowest, None, penalties))

@@ -84,6 +84,9 @@ class Knobs:
         self._misses = [0] * len(knobs)  # turns in a row that did not help
         self._size = [0] * len(knobs)  # of the ring at the last turn
 
+    def __len__(self) -> int:
+        return len(self._knobs)
+
     def turned(self, given: Penalties, size: int, without: Sequence[str] = ()) -> Penalties | None:
         """Other penalties to try on a ring of so many parameters; None if every knob rests.
 

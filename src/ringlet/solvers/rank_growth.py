@@ -11,7 +11,7 @@ from ringlet.ring.chain import Core
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.checks import check_number
 
-__all__ = ["RankChoice", "budget", "parameters", "start_rank", "target", "widen", "wider_rank"]
+__all__ = ["RankChoice", "budget", "parameters", "start_rank", "support", "target", "widen", "wider_rank"]
 
 _SMALLER = 5  # an automatic ring has at least so many times fewer numbers than the data
 _TARGET_SMALLER = 2  # and one that has to reach a target
@@ -88,6 +88,18 @@ def parameters(shape: Sequence[int], rank: Sequence[int]) -> int:
     180
     """
     return sum(rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape))
+
+
+def support(shape: Sequence[int], rank: Sequence[int], observed: int) -> list[tuple[int, float]]:
+    """For every core, the unknowns of a slice and the observed entries that speak for it, on average.
+
+    Examples
+    --------
+    >>> support((100, 50, 3), (9, 5, 3), 1500)
+    [(45, 15.0), (15, 30.0), (27, 500.0)]
+    """
+    limits = bond_limits(shape, rank)
+    return [(limits[mode] * limits[(mode + 1) % len(shape)], observed / length) for mode, length in enumerate(shape)]
 
 
 def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
