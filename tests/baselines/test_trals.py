@@ -71,7 +71,7 @@ def test_most_random_starts_recover_an_exact_ring():
     assert found >= 5
 
 
-@pytest.mark.parametrize("solver", [TRALS(tol=0), RandomizedTRALS(tol=0, sketch=(5, 9, 4))])
+@pytest.mark.parametrize("solver", [TRALS(tol=0), RandomizedTRALS(tol=0, sketch=(6, 9, 6))])
 @pytest.mark.parametrize("rank", [(2, 2, 2), (3, 4, 3), (6, 6, 6)])
 def test_the_objective_never_grows_and_is_the_true_one(solver, rank):
     x = noisy((8, 9, 7), (3, 3, 3), noise=0.5)

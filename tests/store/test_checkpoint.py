@@ -185,7 +185,7 @@ STATE = {f"state.core.{k}": np.zeros((2, length, 2)) for k, length in enumerate(
 }
 HISTORY = {
     "history.sweep": np.array([1]),
-    **{f"history.{name}": np.ones(1) for name in ("seconds", "change", "loss", "sigma", "mean_weight")},
+    **{f"history.{name}": np.ones(1) for name in ("seconds", "change", "loss", "sigma", "mean_weight", "held_out")},
 }
 GOOD = {**STATE, **HISTORY, "quiet": np.array(0)}
 

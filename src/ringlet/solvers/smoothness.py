@@ -68,7 +68,7 @@ def bands(shifts: Array64, floor: float) -> list[slice]:
     Examples
     --------
     >>> bands(np.array([0.0, 0.1, 1.0, 2.0, 4.0]), 0.2)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 5, None)]
     """
     numbers = np.floor(np.log(np.maximum(shifts, floor) / floor) / np.log(_BAND))
     edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(shifts)]
