@@ -41,7 +41,7 @@ def ring_numbers(shape: Sequence[int], rank: Sequence[int]) -> int:
 
 
 def climb(axes: Axes, height: Callable[[Point], float]) -> tuple[Point, float]:
-    """The best point that steps along single axes lead to, from the middle of the grid; no point is tried twice.
+    """The best point that moves along single axes lead to, from the middle of the grid; no point is tried twice.
 
     Examples
     --------
@@ -60,10 +60,6 @@ def climb(axes: Axes, height: Callable[[Point], float]) -> tuple[Point, float]:
     while best != start:
         start = best
         for axis, values in enumerate(axes):
-            for step in (1, -1):
-                while 0 <= (place := best[axis] + step) < len(values):
-                    there = (*best[:axis], place, *best[axis + 1 :])
-                    if at(there) <= at(best):
-                        break
-                    best = there
+            line = [(*best[:axis], place, *best[axis + 1 :]) for place in range(len(values))]
+            best = max([best, *line], key=at)
     return best, at(best)
