@@ -19,8 +19,8 @@ _UNITS = {
 }
 
 
-def parse_bytes(amount: int | str) -> int:
-    """Bytes from ``"2GB"``, ``"512 MiB"``, ``"1.5g"`` or a plain number.
+def parse_bytes(amount: int | str, name: str = "memory") -> int:
+    """Bytes from ``"2GB"``, ``"512 MiB"``, ``"1.5g"`` or a plain number; an error calls the argument by its name.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def parse_bytes(amount: int | str) -> int:
     elif isinstance(amount, int) and not isinstance(amount, bool) and amount > 0:
         return amount
     raise ArgumentError(
-        f"memory={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes"
+        f"{name}={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes"
     )
 
 

@@ -199,8 +199,8 @@ def complete(
     data, mask, seed, init, callback, progress, checkpoint, every, executor
         As in `decompose`.
     solver : solver
-    rank : int or sequence of int
-        For solvers that fit a ring.
+    rank : int, sequence of int, "auto", `budget` or `target`, optional
+        For solvers that fit a ring; AWRTRD and SAWRTRD find one if it is left out.
 
     Returns
     -------
@@ -218,9 +218,10 @@ def complete(
     """
     if solver is None:
         raise ArgumentTypeError("solver=None is not allowed; give e.g. ringlet.SAWRTRD() or ringlet.baselines.L1TNN()")
-    result = _run(
-        data, rank, _checked_solver(solver), mask, seed, init, callback, progress, checkpoint, every, executor
-    )
+    _checked_solver(solver)
+    if rank is None and isinstance(solver, RobustRing):
+        rank = "auto"
+    result = _run(data, rank, solver, mask, seed, init, callback, progress, checkpoint, every, executor)
     if solver.fits_ring:
         ring = result.snapshot.ring()
         assert ring is not None  # noqa: S101 - the solver fits one

@@ -9,7 +9,7 @@ import ringlet
 from oracles import dense, random_cores
 from reference_awrtrd import path_laplacian
 from reference_awrtrd import sweep as reference_sweep
-from ringlet import AWRTRD, SAWRTRD, decompose
+from ringlet import AWRTRD, SAWRTRD, complete, decompose
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.solvers import automatic_run, smoothness
@@ -268,6 +268,11 @@ def test_tiny_data_are_fitted_all_the_same(shape):
         ({"rank": "auto", "solver": ringlet.baselines.TRSVD()}, ArgumentError, "TRSVD"),
         ({"rank": "auto", "solver": SAWRTRD(sampling="uniform-rows")}, ArgumentError, "uniform-rows"),
         ({"rank": 2, "solver": AWRTRD(smooth={7: 1})}, ArgumentError, "mode 7"),
+        (
+            {"rank": ringlet.budget("4kB")},
+            ArgumentError,
+            r"budget\(4000\) .* \(4, 3, 2\).* 4168 bytes",
+        ),
     ],
 )
 def test_wrong_requests_are_refused(given, error, said):
@@ -278,7 +283,7 @@ def test_wrong_requests_are_refused(given, error, said):
 @pytest.mark.parametrize(
     ("make", "error", "said"),
     [
-        (lambda: ringlet.budget("abc"), ArgumentError, "abc"),
+        (lambda: ringlet.budget("abc"), ArgumentError, "amount='abc'"),
         (lambda: ringlet.target(psnr=-1), ArgumentError, "psnr=-1"),
         (lambda: ringlet.target(psnr="high"), ArgumentTypeError, "psnr"),
         (lambda: AWRTRD(smooth="much"), ArgumentError, "smooth='much'"),
@@ -291,6 +296,12 @@ def test_wrong_requests_are_refused(given, error, said):
 def test_wrong_values_are_refused(make, error, said):
     with pytest.raises(error, match=said):
         make()
+
+
+def test_complete_finds_a_rank_too():
+    x = np.add.outer(np.add.outer(np.arange(9.0), np.arange(8.0)), np.arange(7.0))
+    by_default, by_name = (complete(x, solver=AWRTRD(sweeps=20), **rank) for rank in ({}, {"rank": "auto"}))
+    assert by_default.ring.rank == by_name.ring.rank == decompose(x, solver=AWRTRD(sweeps=20)).ring.rank
 
 
 def test_hopeless_fits_are_announced():

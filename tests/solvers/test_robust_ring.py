@@ -239,8 +239,6 @@ def test_complete_gives_the_dense_tensor():
     est = complete(x, solver=AWRTRD(sweeps=60), rank=3)
     np.testing.assert_array_equal(est.tensor, np.asarray(est.ring))
     assert relative(est.tensor, truth) < 0.2
-    with pytest.raises(ringlet.errors.ArgumentError, match="rank=None"):
-        complete(x, solver=AWRTRD())
 
 
 def test_interrupt_returns_the_best_ring_so_far():

@@ -7,6 +7,7 @@ from math import ceil, prod
 import numpy as np
 
 from ringlet.amounts import parse_bytes
+from ringlet.errors import ArgumentError
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.checks import check_number
@@ -38,7 +39,13 @@ class RankChoice:
     def most_parameters(self, shape: Sequence[int], itemsize: int) -> int:
         """Numbers that the ring may have at most."""
         if self.bytes is not None:
-            return max(0, self.bytes - _HEADER) // itemsize
+            least = _HEADER + sum(shape) * itemsize  # all bonds 1
+            if self.bytes < least:
+                raise ArgumentError(
+                    f"rank=budget({self.bytes}) is too small for shape {tuple(shape)}; the smallest ring takes {least} "
+                    "bytes on disk"
+                )
+            return (self.bytes - _HEADER) // itemsize
         return prod(shape) // (_SMALLER if self.psnr is None else _TARGET_SMALLER)
 
 
@@ -57,7 +64,7 @@ def budget(amount: int | str) -> RankChoice:
     >>> ringlet.decompose(x, rank=ringlet.budget("20kB")).ring.nbytes < 20_000
     True
     """
-    return RankChoice(bytes=parse_bytes(amount))
+    return RankChoice(bytes=parse_bytes(amount, "amount"))
 
 
 def target(*, psnr: float) -> RankChoice:
