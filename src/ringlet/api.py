@@ -17,13 +17,13 @@ from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.continuation import Continuation, Scaled
 from ringlet.solvers.driver import Callback, Snapshot, SweepRecord, drive
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.problem import Problem, first_look
 from ringlet.solvers.rank_growth import RankChoice, start_rank, support
 from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.solvers.solver import Plan, Solver, working_dtype
 from ringlet.solvers.status import Status
-from ringlet.sources import Chunks, Source, Survey, as_source, survey
+from ringlet.sources import Chunks, Source, as_source
 from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.given import check_dtype
 from ringlet.sources.stores import backed_by_dask
@@ -65,7 +65,7 @@ def decompose(
         that size of the stored ring, and ``ringlet.target(psnr=35)`` stops where that is reached. These three are for
         AWRTRD and SAWRTRD.
     solver : solver, optional
-        By default AWRTRD for small tensors and SAWRTRD for large ones, with ``smooth="auto"`` and ``sigma="trusted"``.
+        By default AWRTRD for small tensors and SAWRTRD for large ones, with ``smooth="auto"``.
     mask : bool array-like, store or path, of the same shape, optional
         True = observed; combines with NaN, ``numpy.ma`` and fill values.
     seed : int
@@ -182,7 +182,7 @@ def complete(
     data: Any,
     *,
     solver: Solver,
-    rank: int | Sequence[int] | None = None,
+    rank: Rank = None,
     mask: Any = None,
     seed: int = 0,
     init: TensorRing | Sequence[NDArray[Any]] | None = None,
@@ -219,9 +219,8 @@ def complete(
     if solver is None:
         raise ArgumentTypeError("solver=None is not allowed; give e.g. ringlet.SAWRTRD() or ringlet.baselines.L1TNN()")
     _checked_solver(solver)
-    if rank is None and isinstance(solver, RobustRing):
-        rank = "auto"
-    result = _run(data, rank, solver, mask, seed, init, callback, progress, checkpoint, every, executor)
+    wanted: Rank = "auto" if rank is None and isinstance(solver, RobustRing) else rank
+    result = _run(data, wanted, solver, mask, seed, init, callback, progress, checkpoint, every, executor)
     if solver.fits_ring:
         ring = result.snapshot.ring()
         assert ring is not None  # noqa: S101 - the solver fits one
@@ -253,7 +252,7 @@ def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
     Its penalties are chosen by held-out entries.
     """
     kind = AWRTRD if prod(shape) <= _SMALL else SAWRTRD
-    return kind(smooth="auto", sigma="trusted", sweeps=_SWEEPS)
+    return kind(smooth="auto", sweeps=_SWEEPS)
 
 
 def _labelled(ring: TensorRing, source: Source) -> TensorRing:
@@ -300,7 +299,7 @@ def _run(
     check_checkpoint(checkpoint, every, solver)
     executor = _checked_executor(executor, solver, source)
     _plan(solver, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused before any work
-    found = _survey(source, executor)
+    found = first_look(source, executor)
     if found.observed < prod(source.shape) and not solver.handles_missing:
         raise ArgumentError(
             f"solver={type(solver).__name__}() needs complete data, but {prod(source.shape) - found.observed} entries "
@@ -325,14 +324,6 @@ def _run(
             continuation = Continuation(solver, run.size, run.level, trusted)
         missing = 1 - found.observed / prod(source.shape)
         return _Result(run.snapshot(), run.kernel, status, history, source, continuation, missing)
-
-
-def _survey(source: Source, executor: DaskExecutor | None) -> Survey:
-    """Look at all entries once; those of a store on the cluster, if there is one."""
-    if executor is None or source.chunks is None:
-        return survey(source)
-    with executor.place(source) as placement:
-        return survey(source, placement.map)
 
 
 def _warn_if_hopeless(rank: tuple[int, ...], observed: int, shape: tuple[int, ...]) -> None:

@@ -111,5 +111,5 @@ class Hiding(DaskExecutor):
         self._path = path
 
     def place(self, source):
-        self._path.unlink()
+        self._path.unlink(missing_ok=True)
         return super().place(source)

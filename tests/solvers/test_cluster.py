@@ -59,6 +59,16 @@ def test_alternating_least_squares_run_on_workers_too(client):
 CHUNKS = (20, 30, 3, 10)
 
 
+def test_automatic_fits_run_on_workers_too_up_to_the_last_sweeps_with_all_entries(client, tmp_path):
+    data = stored(tensor("uint8"), "zarr", tmp_path)
+    fits = [
+        decompose(data, 1, solver=SAWRTRD(samples=500, smooth="auto", tol=1.0), executor=executor)
+        for executor in (DaskExecutor(client), None)
+    ]
+    assert bits(fits[0]) == bits(fits[1])
+    assert [np.isnan(record.held_out) for record in fits[0].history[-3:]] == [False, True, True]
+
+
 def stored(x, kind, folder):
     """The tensor as users keep large ones."""
     if kind == "zarr":

@@ -5,7 +5,7 @@ turned up or down for a sweep, or wider bonds. What the held-out entries prefer 
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log, log10, nan
 from typing import TYPE_CHECKING
@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringlet.errors import BudgetError, DataWarning, FormatError
-from ringlet.execution import Profile
+from ringlet.execution import Placement, Profile
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.heldout import Array64, Judge, hide
 from ringlet.solvers.penalties import Knob, Knobs, Penalties
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.problem import Problem, first_look
 from ringlet.solvers.rank_growth import parameters, widen, wider_rank
 from ringlet.solvers.recall import name_cores, recall_array, recall_number
 from ringlet.solvers.robust_run import Position, RingSnapshot, RobustRun
-from ringlet.sources import survey
 
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
@@ -60,11 +59,7 @@ def hold_out(problem: Problem) -> tuple[Problem, Judge]:
     """The problem without a few entries, and the judge that knows them."""
     judge, lot = Judge.of(problem.source, problem.survey.observed, problem.seed)
     hidden = hide(problem.source, lot)
-    if problem.executor is None:
-        found = survey(hidden)
-    else:  # the driver of a cluster reads no more than it must
-        found = replace(problem.survey, observed=round(problem.survey.observed * (1 - lot.share)))
-    return replace(problem, source=hidden, survey=found), judge
+    return replace(problem, source=hidden, survey=first_look(hidden, problem.executor)), judge
 
 
 class AutomaticRun:
@@ -79,12 +74,22 @@ class AutomaticRun:
         Of the problem that `hold_out` gives.
     judge : Judge
         Of the entries that `run` does not see.
+    place : callable
+        Puts all entries on the cluster, if there is one, when they are needed.
     """
 
-    def __init__(self, solver: "RobustRing", problem: Problem, run: RobustRun, judge: Judge) -> None:
+    def __init__(
+        self,
+        solver: "RobustRing",
+        problem: Problem,
+        run: RobustRun,
+        judge: Judge,
+        place: Callable[[], Placement | None],
+    ) -> None:
         self._solver = solver
         self._problem = problem
         self._run = run
+        self._place = place
         self._judge = judge.scaled(run.size)
         if isinstance(solver.ridge, str):
             self._run.penalties = replace(self._run.penalties, ridge=_FIRST_RIDGE / self._run.level)
@@ -288,8 +293,7 @@ class AutomaticRun:
         return replace(self._stand.report, settling=True, converged=self._closing >= _LAST_SWEEPS)
 
     def _see_all(self) -> None:
-        if self._problem.executor is None:  # workers keep the source that they have
-            self._run.look_at(self._problem)
+        self._run.look_at(self._problem, self._place())
 
     def _swept(self, position: Position, number: int, step: int = 0, modes: Sequence[int] | None = None) -> Stand:
         """Where a sweep leads from a position."""

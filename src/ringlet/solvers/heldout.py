@@ -52,11 +52,6 @@ class Lot:
         tables = tuple(rng.integers(0, 1 << 32, length, np.uint32) for length in shape)
         return cls(tables, int(share * (1 << 32)))
 
-    @property
-    def share(self) -> float:
-        """Of the entries that it draws."""
-        return self.threshold / (1 << 32)
-
     def drawn(self, block: Block, order: Sequence[int]) -> NDArray[np.bool_]:
         """Which entries of a block are held out, with the axes in the given order.
 

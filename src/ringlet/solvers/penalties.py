@@ -8,7 +8,7 @@ __all__ = ["Knob", "Knobs", "Penalties"]
 _RIDGE_STEP, _RIDGE_LEAST, _RIDGE_MOST = 3.0, 1e-4, 1.0
 _SMOOTH_STEP, _SMOOTH_LEAST, _SMOOTH_MOST = 3.0, 0.009, 30.0
 _SMOOTH_FIRST = 0.03  # the first strength that is tried where there is none
-_WIDTH_STEP, _WIDTH_LEAST, _WIDTH_MOST = 1.4, 0.7, 2.0
+_WIDTH_STEP, _WIDTH_LEAST, _WIDTH_MOST = 1.4, 0.25, 2.0
 _MISSES = 2  # turns in a row, one each way, after which a knob rests
 _REST = 1.5  # until the ring has grown by this factor
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ringlet.execution import DaskExecutor, Placement
 from ringlet.ring import TensorRing
 from ringlet.solvers.rank_growth import RankChoice
-from ringlet.sources import Source, Survey
+from ringlet.sources import Source, Survey, survey
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "first_look"]
 
 
 @dataclass(frozen=True)
@@ -46,3 +46,11 @@ class Problem:
     def place(self) -> AbstractContextManager[Placement | None]:
         """The source on the cluster, for as long as the context is open; None without a cluster."""
         return nullcontext() if self.executor is None else self.executor.place(self.source)
+
+
+def first_look(source: Source, executor: DaskExecutor | None) -> Survey:
+    """Look at all entries once; at those of a store on the cluster, if there is one."""
+    if executor is None or source.chunks is None:
+        return survey(source)
+    with executor.place(source) as placement:
+        return survey(source, placement.map)

@@ -5,7 +5,7 @@ He & Atia, "Scalable and Robust Tensor Ring Decomposition for Large-scale Data",
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -105,15 +105,17 @@ class RobustRing(IterativeSolver):
         if automatic and sampling.endswith("rows"):
             raise ArgumentError(f"sampling={sampling!r} needs a given rank and a given smooth, not 'auto'")
         seen, judge = hold_out(problem) if automatic else (problem, None)
-        with Threads(self.threads) as threads, seen.place() as placement:
+        with ExitStack() as stack:
+            threads = stack.enter_context(Threads(self.threads))
+            placement = stack.enter_context(seen.place())
             run = RobustRun(self, seen, threads, placement, samples=samples, sampling=sampling)
-            with closing(run):
-                if judge is None:
-                    yield run
-                else:
-                    automatic_run = AutomaticRun(self, problem, run, judge)
-                    yield automatic_run
-                    automatic_run.warn_if_missed()
+            stack.enter_context(closing(run))
+            if judge is None:
+                yield run
+            else:
+                automatic_run = AutomaticRun(self, problem, run, judge, lambda: stack.enter_context(problem.place()))
+                yield automatic_run
+                automatic_run.warn_if_missed()
 
 
 def _check_smooth(smooth: object) -> None:

@@ -207,10 +207,10 @@ class RobustRun:
         """Let the next sweep tell its change against the present cores."""
         self._shape_gram = self._last_mode_gram()
 
-    def look_at(self, problem: Problem) -> None:
-        """Fit this data from now on: the same tensor with other entries observed. Not on a cluster."""
+    def look_at(self, problem: Problem, placement: Placement | None) -> None:
+        """Fit this data from now on: the same tensor with other entries observed."""
         self.close()
-        self._problem = problem
+        self._problem, self._placement = problem, placement
         self._open_readers()
 
     def snapshot(self) -> "RingSnapshot":
