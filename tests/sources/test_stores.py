@@ -16,6 +16,7 @@ from ringlet import AWRTRD, decompose
 from ringlet.errors import ArgumentError, ArgumentTypeError, FormatError, MissingFileError, RingletError
 from ringlet.sources import ArraySource, ChunkedSource, as_source, survey
 from ringlet.sources.base import aligned_blocks
+from ringlet.sources.chunked import regular_chunks
 
 SHAPE, CHUNKS = (11, 7, 3, 9), (4, 3, 3, 2)
 
@@ -335,3 +336,21 @@ def test_a_fit_of_a_store_is_that_of_the_array(tmp_path):
         fit = decompose(given_data, 3, solver=AWRTRD(sweeps=3, loss="l2"))
         np.testing.assert_allclose(np.asarray(fit.ring), np.asarray(given_array.ring), rtol=1e-3, atol=1e-2)
         np.testing.assert_array_equal(np.isnan(fit.weights(block)), np.isnan(x[block]))
+
+
+@pytest.mark.parametrize("rows", [[0, 2, 1], [0, 0, 2], [3, 1], [5, 4, 3]])
+def test_lists_in_any_order_give_the_entries_they_name(rows):
+    x = np.arange(24).reshape(6, 4)
+    source = ChunkedSource(x, regular_chunks(x.shape, (3, 2)))
+    values, _ = source.read((np.array(rows), slice(0, 4)))
+    np.testing.assert_array_equal(values, x[rows])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+def test_masks_of_dask_arrays_mean_missing(dtype):
+    x = np.arange(60).reshape(5, 4, 3).astype(dtype)
+    masked = dask.array.ma.masked_greater(dask.array.from_array(x, chunks=(2, 2, 3)), 40)
+    for data in (masked, xarray.DataArray(masked, dims=("a", "b", "c"))):
+        values, observed = as_source(data).read((slice(0, 5), slice(0, 4), slice(0, 3)))
+        np.testing.assert_array_equal(observed, x <= 40)
+        np.testing.assert_array_equal(values[observed], x[x <= 40])

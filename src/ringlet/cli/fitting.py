@@ -24,13 +24,18 @@ _INTERRUPTED = 130
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """A fit of an input that has ended, one way or another."""
+    """A fit of an input that has ended, one way or another.
+
+    `outliers` is the share of them, None for plain least squares. It is found before anything is written, maybe onto
+    the input.
+    """
 
     given: Input
     solver: RobustRing
     fit: Fit
     seconds: float
     kept: CheckpointOptions
+    outliers: float | None
 
     @property
     def exit_code(self) -> int:
@@ -70,7 +75,8 @@ def fit_input(
         every=1 if kept.every is None else kept.every,
         executor=executor,
     )
-    return Finished(given, solver, fit, perf_counter() - start, kept)
+    seconds = perf_counter() - start
+    return Finished(given, solver, fit, seconds, kept, None if solver.loss == "l2" else outlier_share(fit))
 
 
 def show(finished: Finished, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:
@@ -94,8 +100,8 @@ def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]
         ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),
         ("status", finished.advice),
     ]
-    if finished.solver.loss != "l2":
-        facts.append(("outliers", f"about {percent(outlier_share(fit))} of the known entries"))
+    if finished.outliers is not None:
+        facts.append(("outliers", f"about {percent(finished.outliers)} of the known entries"))
     return [*facts, ("written", "\n".join(map(str, written)))]
 
 
@@ -109,7 +115,7 @@ def _content(finished: Finished, written: Sequence[Path]) -> dict[str, Any]:
         "advice": finished.advice,
         "sweeps": len(fit.history),
         "seconds": finished.seconds,
-        "outlier_share": None if finished.solver.loss == "l2" else outlier_share(fit),
+        "outlier_share": finished.outliers,
         "history": [asdict(record) for record in fit.history],
         "outputs": [str(path) for path in written],
     }

@@ -214,7 +214,10 @@ def _bytes_in_memory(source: Source) -> int:
     """Bytes of a source, its masks included, that are in memory here and would have to be sent."""
     if isinstance(source, ArraySource):
         return sum(part.nbytes for part in (source.array, source.mask, source.masked) if part is not None)
-    return sum(map(_bytes_in_memory, source.masks)) if isinstance(source, ChunkedSource) else 0
+    if isinstance(source, ChunkedSource):
+        return sum(map(_bytes_in_memory, source.masks))
+    inner = getattr(source, "source", None)  # of a source that stands for a part of another
+    return 0 if inner is None else _bytes_in_memory(inner)
 
 
 def _work(placed: Parcel, call: Parcel, item: Parcel) -> Parcel:

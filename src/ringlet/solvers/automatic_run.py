@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AutomaticRun", "hold_out"]
 
-_SWEEPS_A_ROUND = 8  # room for the numbers of a round's sweeps
+_TRIALS = 1 << 20  # sweeps that are tried in a round have numbers from here on; those of the rounds count on
 _FIRST_RIDGE = 0.01
 _ORDERED = 8  # modes of fewer slices are not smoothed
 _PROGRESS = 0.1  # dB that a turn of all knobs has to gain
@@ -298,7 +298,7 @@ class AutomaticRun:
     def _swept(self, position: Position, number: int, step: int = 0, modes: Sequence[int] | None = None) -> Stand:
         """Where a sweep leads from a position."""
         self._run.go_to(position)
-        return self._standing(self._run.sweep(number * _SWEEPS_A_ROUND + step, modes))
+        return self._standing(self._run.sweep(number + step * _TRIALS, modes))
 
     def _standing(self, report: SweepReport) -> Stand:
         position = self._run.position

@@ -179,5 +179,5 @@ def _by_chunk(indices: NDArray[np.intp], starts: NDArray[np.intp]) -> Iterator[_
         if not len(part):
             continue
         low, high = int(part.min()), int(part.max()) + 1
-        dense = high - low == len(part) and part[0] == low
+        dense = bool((np.diff(part) == 1).all())
         yield _Piece(slice(low, high), slice(0, high - low) if dense else part - low, slice(start, stop))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, FormatError, MissingDependencyError
 from ringlet.sources.array_files import choose_array, mask_key
-from ringlet.sources.base import Source
+from ringlet.sources.base import Chunks, Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
 
@@ -194,7 +194,10 @@ class _DaskArray:
     def __getitem__(self, block: tuple[slice, ...]) -> NDArray[Any]:
         # Parts that a cluster holds already can only come from there.
         where = {} if self._is_persisted() else {"scheduler": "threads"}
-        return np.asarray(self.dask_array[block].compute(**where))
+        part = self.dask_array[block].compute(**where)
+        if np.ma.isMaskedArray(part):
+            raise ArgumentError("the dask array holds masked arrays without saying so; make it with dask.array.ma")
+        return np.asarray(part)
 
     def _is_persisted(self) -> bool:
         client: Any = sys.modules.get("distributed.client")
@@ -205,7 +208,18 @@ def _from_dask(array: Any) -> ChunkedSource:
     _check_dtype(array)
     if any(np.isnan(length) for lengths in array.chunks for length in lengths):
         raise ArgumentError("the dask array has chunks of unknown size; call its compute_chunk_sizes() first")
-    return ChunkedSource(_DaskArray(array), tuple(tuple(map(int, lengths)) for lengths in array.chunks))
+    chunks = tuple(tuple(map(int, lengths)) for lengths in array.chunks)
+    return ChunkedSource(*_values_and_masks(array, chunks))
+
+
+def _values_and_masks(array: Any, chunks: Chunks) -> tuple[_DaskArray, Chunks, tuple[float, ...], tuple[Source, ...]]:
+    """A dask array, its chunks, no missing value, and what its masked arrays say."""
+    if not np.ma.isMaskedArray(array._meta):
+        return _DaskArray(array), chunks, (), ()
+    from dask.array import ma
+
+    observed = ChunkedSource(_DaskArray(~ma.getmaskarray(array)), chunks)
+    return _DaskArray(ma.getdata(array)), chunks, (), (observed,)
 
 
 class _LazyDataArray:
@@ -223,7 +237,7 @@ def _from_xarray(array: Any) -> ArraySource | ChunkedSource:
     names, units = _names(array.dims), _units(array.attrs)
     _check_dtype(array)
     if array.chunks is not None:
-        return ChunkedSource(_DaskArray(array.data), array.chunks, names=names, units=units)
+        return ChunkedSource(*_values_and_masks(array.data, array.chunks), names=names, units=units)
     if array.variable._in_memory:
         return ArraySource(array.values, names=names, units=units)
     sizes = array.encoding.get("chunksizes") or array.encoding.get("chunks")

@@ -152,19 +152,32 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         temporary.mkdir()
         yield temporary
-        if target.exists():  # folders cannot be swapped: for an instant there is none
-            old = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
-            target.rename(old)
-            temporary.rename(target)
-            shutil.rmtree(old)
-        else:
-            temporary.rename(target)
+        for folder, _, files in os.walk(temporary):
+            for name in files:
+                _sync(Path(folder, name))
+            sync_directory(Path(folder))
+        _replace_folder(temporary, target)
         sync_directory(target.parent)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError) and not isinstance(error, RingletError):
             raise _output_error(path, error) from error
         raise
+
+
+def _replace_folder(new: Path, target: Path) -> None:
+    """Rename a folder; what stood there comes back if that fails. For an instant there is none: folders do not swap."""
+    if not target.exists():
+        new.rename(target)
+        return
+    old = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+    target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

@@ -106,12 +106,12 @@ def command(
         seed=seed,
         progress=not quiet,
     )
+    if outliers is not None:  # first, as the output may replace the input
+        with atomic_output(outliers) as temporary:
+            draw_outliers(outlier_map(finished.fit)).save(temporary)
     write_restored(output, finished.fit.ring, given.loaded, force=force)
     if save is not None:
         finished.fit.ring.save(save, force=force)
-    if outliers is not None:
-        with atomic_output(outliers) as temporary:
-            draw_outliers(outlier_map(finished.fit)).save(temporary)
     written = [path for path in (output, save, outliers) if path is not None]
     show(finished, written, as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)
