@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from contextlib import nullcontext
 
 import h5py
 import numpy as np
@@ -140,3 +141,15 @@ def test_default_chunks_hold_about_half_a_million_entries():
         sizes = default_chunks(shape)
         assert np.prod(sizes) <= 1 << 19
         assert np.prod(sizes) >= min(np.prod(shape), 1 << 17)
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5"])
+def test_arrays_beside_the_output_are_never_lost(run, tmp_path, suffix):
+    path, x = tmp_path / f"g{suffix}", np.random.default_rng(0).random((8, 7, 3))
+    with h5py.File(path, "w") if suffix == ".h5" else nullcontext(zarr.open_group(path, mode="w")) as group:
+        for name in ("tensor", "calibration"):
+            group.create_array(name, data=x) if suffix == ".zarr" else group.create_dataset(name, data=x)
+    result = run("restore", f"{path}::tensor", "-o", path, "--rank", "2", "--force")
+    assert result.exit_code == 2
+    assert "calibration" in result.output
+    assert sorted(h5py.File(path) if suffix == ".h5" else zarr.open_group(path)) == ["calibration", "tensor"]

@@ -13,7 +13,7 @@ from ringlet.ring import TensorRing
 from ringlet.sources import Source
 from ringlet.sources.files import Loaded
 from ringlet.sources.media import import_av, import_pillow
-from ringlet.sources.stores import import_h5py, import_zarr
+from ringlet.sources.stores import array_names, import_h5py, import_zarr
 from ringlet.store.atomic import atomic_output, check_outputs, output_target
 from ringlet.store.chunked_outputs import write_store
 from ringlet.store.outputs import as_dtype, check_kind, write_array, write_video
@@ -45,6 +45,10 @@ def check_restored(path: Path, loaded: Loaded) -> None:
             f"cannot write {path} from entries of dtype {source.dtype}: pictures and videos hold whole "
             "numbers from 0 to 255 (uint8), a grey .png also uint16; write an .npy file"
         )
+    if kind in ("zarr", "hdf5"):
+        others = [name for name in array_names(path, kind) if name != loaded.key]
+        if others:
+            raise ArgumentError(f"cannot write {path}: other arrays in it would be lost ({', '.join(others)})")
     if kind == "image":
         import_pillow()
     elif kind == "video":

@@ -22,7 +22,7 @@ from ringlet.sources.base import Chunks, Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
 
-__all__ = ["backed_by_dask", "import_h5py", "import_zarr", "open_array", "open_mask", "store_source"]
+__all__ = ["array_names", "backed_by_dask", "import_h5py", "import_zarr", "open_array", "open_mask", "store_source"]
 
 _MISSING_ATTRIBUTES = ("_FillValue", "missing_value")
 
@@ -97,6 +97,15 @@ def open_array(
         key = next((name for name in preferred if name in shapes), None)
     key = choose_array(path, shapes, None if key is None else key.strip("/"))
     return wrap(opened[key]), key
+
+
+def array_names(path: Path, kind: str) -> list[str]:
+    """Names of all arrays in a zarr store or an HDF5 file; none of what is a single array, or no store at all."""
+    try:
+        opened, _ = _open(path, kind)
+    except (OSError, ValueError):
+        return []
+    return list(_array_shapes(opened)) if hasattr(opened, "keys") else []
 
 
 def open_mask(path: Path, kind: str) -> ChunkedSource | None:
