@@ -1,6 +1,6 @@
 """What does sampling by chunks cost in quality and save in reading? Fits a video from a zarr store both ways.
 
-    python benchmarks/chunk_sampling.py clip.mp4 --folder /tmp/chunks
+    python benchmarks/chunk_sampling.py clip.mp4 --folder FOLDER
 
 A fifth of the entries is ruined with salt and pepper. Prints the chunks that a sweep reads, and the PSNR against the
 clean video after 10, 20 and 30 sweeps, for uniform subtensors and for those from chunks. Nothing here fails.

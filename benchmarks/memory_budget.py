@@ -1,6 +1,6 @@
 """Is a memory budget kept? Fits a generated zarr store many times larger than the budget and measures the peak.
 
-    python benchmarks/memory_budget.py --folder /tmp/budget --budget 150MB
+    python benchmarks/memory_budget.py --folder FOLDER --budget 150MB
 
 The peak is that of the whole process, less what Python and the libraries take before the fit begins. Each solver runs
 in a process of its own. Nothing here fails: it prints what it measured.
