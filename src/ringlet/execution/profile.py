@@ -1,7 +1,5 @@
 """Where the time goes: seconds of named parts of the work, summed over threads."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 from time import perf_counter
 
@@ -24,13 +22,27 @@ class Profile:
         self.seconds: dict[str, float] = {}
         self._lock = Lock()
 
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
+    def part(self, name: str) -> "_Part":
         """Count the time of a block of code towards a part."""
-        start = perf_counter()
-        try:
-            yield
-        finally:
-            spent = perf_counter() - start
-            with self._lock:
-                self.seconds[name] = self.seconds.get(name, 0.0) + spent
+        return _Part(self, name)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Count some seconds towards a part."""
+        with self._lock:
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
+
+class _Part:
+    """A block of code that is timed; written out, because parts of an update are entered many times a millisecond."""
+
+    __slots__ = ("_name", "_profile", "_start")
+
+    def __init__(self, profile: Profile, name: str) -> None:
+        self._profile = profile
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._start = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self._profile.add(self._name, perf_counter() - self._start)

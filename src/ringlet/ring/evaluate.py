@@ -231,10 +231,9 @@ class _Cut:
         middle, bonds = inner.shape
         outer = merge(arc)  # [b, (right, left), a]
         b, _, a = outer.shape
-        outer = outer.reshape(b, right, left, a)
-        if self._interleaved_cost() < left * _product_cost(middle, bonds, right):
-            return _interleaved(inner, outer.transpose(1, 2, 0, 3).reshape(right, left, bonds))
-        return _blocked(inner, outer.transpose(2, 1, 0, 3).reshape(left, right, bonds))
+        outer = outer.reshape(b, right, left, a).transpose(2, 1, 0, 3).reshape(left, right, bonds)
+        interleaved = self._interleaved_cost() < left * _product_cost(middle, bonds, right)
+        return _interleaved(inner, outer) if interleaved else _blocked(inner, outer)
 
     def _interleaved_cost(self) -> float:
         left, middle, right, bonds = self.sizes
@@ -256,14 +255,15 @@ def _blocked(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
 
 
 def _interleaved(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
-    """Evaluate few right entries: one large product for each, written between the others."""
-    (right, left, _), middle = outer.shape, len(inner)
+    """Evaluate few right entries: they come out one after the other for each left entry, and are put side by side."""
+    (left, right, bonds), middle = outer.shape, len(inner)
     out = np.empty((left, middle, right), inner.dtype)
-    step = max(1, _BATCH_ENTRIES // middle)
+    step = max(1, 2 * _BATCH_ENTRIES // (middle * right))
     for start in range(0, left, step):
         rows = slice(start, start + step)
+        apart = (outer[rows].reshape(-1, bonds) @ inner.T).reshape(-1, right, middle)
         for j in range(right):
-            out[rows, :, j] = outer[j, rows] @ inner.T
+            out[rows, :, j] = apart[:, j]
     return out
 
 

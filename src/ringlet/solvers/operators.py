@@ -5,6 +5,7 @@ that is cheaper, with) the subchain being formed. All large products are single 
 """
 
 from collections.abc import Sequence
+from math import prod
 from threading import local
 from typing import Any, Protocol, TypeAlias
 
@@ -27,7 +28,7 @@ class Workspace(local):
 
     def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
         """An uninitialised array; the previous one of the same name and dtype is void."""
-        size = int(np.prod(shape))
+        size = prod(shape)
         flat = self._arrays.get((name, dtype))
         if flat is None or flat.size < size:
             flat = self._arrays[name, dtype] = np.empty(size, dtype)

@@ -1,6 +1,7 @@
 """Subtensors of an array in memory, gathered in one step: nothing larger than the block itself is made."""
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def _by_offsets(array: NDArray[Any], memory: NDArray[Any], block: Block) -> NDAr
     ]
     out = np.empty(tuple(len(place) for place in places), array.dtype)
     last = len(places) - 1
-    while last > 0 and np.prod(out.shape[last - 1 :]) <= _OFFSETS:
+    while last > 0 and prod(out.shape[last - 1 :]) <= _OFFSETS:
         last -= 1
     last = max(last, 1) if len(places) > 1 else 0
     offsets = np.zeros(1, np.intp)
@@ -59,7 +60,7 @@ def _by_offsets(array: NDArray[Any], memory: NDArray[Any], block: Block) -> NDAr
         offsets = (offsets[:, None] + place).ravel()
     rows = out.reshape(-1, len(offsets))
     for row, starts in zip(rows, product(*places[:last]), strict=True):
-        np.take(memory[sum(starts) :], offsets, out=row, mode="clip")
+        memory[sum(starts) :].take(offsets, out=row, mode="clip")
     return out
 
 
