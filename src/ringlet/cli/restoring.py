@@ -12,8 +12,9 @@ from ringlet.errors import ArgumentError
 from ringlet.ring import TensorRing
 from ringlet.sources import Source
 from ringlet.sources.files import Loaded
+from ringlet.sources.groups import array_names
 from ringlet.sources.media import import_av, import_pillow
-from ringlet.sources.stores import array_names, import_h5py, import_zarr
+from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_output, check_outputs, output_target
 from ringlet.store.chunked_outputs import write_store
 from ringlet.store.outputs import as_dtype, check_kind, write_array, write_video

@@ -2,18 +2,16 @@
 
 import math
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, FormatError
+from ringlet.errors import FormatError
 
-__all__ = ["MASK_KEYS", "check_real", "choose_array", "mask_key", "open_npy", "read_array", "real_array", "shapes_in"]
+__all__ = ["check_real", "open_npy", "read_array", "real_array", "shapes_in"]
 
-MASK_KEYS = ("observed", "mask")
 _REAL = "biuf"
 _MAT_CLASSES = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 # Deflate can reach a ratio of a thousand, real data hardly ever a hundred.
@@ -51,25 +49,6 @@ def shapes_in(path: Path, kind: str) -> dict[str, tuple[int, ...]]:
     if not shapes:
         raise FormatError("there is no array of real numbers in it")
     return shapes
-
-
-def choose_array(
-    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one with key"
-) -> str:
-    """Which of several arrays is meant: the one asked for, the only one, or the one named `tensor`."""
-    listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-    if key is not None:
-        if key not in shapes:
-            raise ArgumentError(f"{whole} has no array {key!r}; it holds: {listed}")
-        return key
-    # Masks and vectors, such as coordinates, lie beside a tensor; but a lone one is an array to read, too.
-    tensors = [name for name, shape in shapes.items() if name not in MASK_KEYS and len(shape) > 1]
-    candidates = tensors or list(shapes)
-    if len(candidates) == 1:
-        return candidates[0]
-    if "tensor" in candidates:
-        return "tensor"
-    raise ArgumentError(f"{whole} holds several arrays; {advice}: {listed}")
 
 
 def read_array(path: Path, kind: str, key: str) -> NDArray[Any]:
@@ -138,8 +117,3 @@ def _read_mat(path: Path, key: str) -> NDArray[Any]:
 def _refuse_bomb(size: int, compressed: int) -> None:
     if size > _BOMB_BYTES and size > _BOMB_RATIO * compressed:
         raise FormatError(f"{compressed} bytes that claim to unpack to {size}; refused as a decompression bomb")
-
-
-def mask_key(shapes: Mapping[str, tuple[int, ...]]) -> str | None:
-    """The name of the array that says which entries are known, if there is one."""
-    return next((key for key in MASK_KEYS if key in shapes), None)

@@ -5,7 +5,7 @@ whatever goes wrong inside a reader comes out as a FormatError that names the fi
 """
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
-from ringlet.sources.array_files import (
-    MASK_KEYS,
-    check_real,
-    choose_array,
-    mask_key,
-    open_npy,
-    read_array,
-    real_array,
-    shapes_in,
-)
+from ringlet.sources.array_files import check_real, open_npy, read_array, real_array, shapes_in
 from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.groups import open_tensor
 from ringlet.sources.kinds import Kind, kind_of, reading, split_key
-from ringlet.sources.masks import spread, truth_source, truth_values
 from ringlet.sources.media import read_frames, read_image
 from ringlet.sources.memory import ArraySource
-from ringlet.sources.stores import open_array, open_mask
+from ringlet.sources.named_arrays import choose_array, mask_beside
+from ringlet.sources.truth import spread, truth_values
 
 __all__ = ["Loaded", "load"]
 
@@ -126,18 +118,14 @@ def _load_named(path: Path, kind: Kind, key: str | None) -> Loaded:
     """An array of an npz or mat file, with an array beside it that says what is known, if there is one."""
     shapes = shapes_in(path, kind)
     key = choose_array(path, shapes, key)
-    observed, beside = None, mask_key(shapes)
-    if beside is not None and key not in MASK_KEYS:
+    observed, beside = None, mask_beside(shapes, key)
+    if beside is not None:
         observed = spread(truth_values(read_array(path, kind, beside)), shapes[key])
     return Loaded(ArraySource(read_array(path, kind, key), observed), kind, key=key)
 
 
 def _load_store(path: Path, kind: Kind, key: str | None) -> Loaded:
-    """An array of a zarr store or an HDF5 file, with a mask of the same shape beside it, if there is one."""
-    source, key = open_array(path, kind, key)
+    """An array of a zarr store or an HDF5 file, with a mask beside it, if there is one."""
+    source, key = open_tensor(path, kind, key)
     check_real(source.dtype)
-    if key is not None and key not in MASK_KEYS:
-        beside = open_mask(path, kind)
-        if beside is not None and beside.shape == source.shape:
-            source = replace(source, masks=(truth_source(beside),))
     return Loaded(source, kind, key=key)

@@ -1,19 +1,22 @@
 """From whatever a user gives as data and mask to one checked source; nothing is copied, nothing is read yet."""
 
 import os
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.sources.base import Source
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.files import load
+from ringlet.sources.groups import group_mask, group_source, unused_mask
 from ringlet.sources.masks import load_mask
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.stores import store_source
+from ringlet.sources.truth import where_known
 
 __all__ = ["as_source", "check_dtype", "with_mask", "without_value"]
 
@@ -25,10 +28,12 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     ----------
     data : array-like, store, path or source
         Integers or floats of at least two modes: a NumPy array or what NumPy makes one of; a zarr, HDF5 or dask array,
-        an xarray.DataArray, of which only parts are ever read; a path of any file that `ringlet.sources.files.load`
-        reads. NaN, ``numpy.ma`` masks and the fill values of stores mean missing.
+        an xarray.DataArray, of which only parts are ever read; a zarr or HDF5 group or an xarray.Dataset with one of
+        them, and a mask `observed` or `mask` beside it; a path of any file that `ringlet.sources.files.load` reads.
+        NaN, ``numpy.ma`` masks and the fill values of stores mean missing.
     mask : bool array-like, store or path, optional
-        True = observed. Of the same shape; the array in a file as `ringlet.sources.masks.load_mask` reads it.
+        True = observed. Of the same shape; that in a file or a group may be of zeros and ones, see
+        `ringlet.sources.masks.load_mask`.
 
     Examples
     --------
@@ -39,7 +44,17 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     """
     source = _source_of("data", data)
     _check_tensor(source)
-    return source if mask is None else with_mask(source, mask)
+    if mask is not None:
+        return with_mask(source, mask)
+    beside = unused_mask(data)
+    if beside is not None:
+        warnings.warn(
+            f"the array {beside!r} beside data says nothing of an array that is given by itself; give mask=, or the "
+            "group that holds both",
+            DataWarning,
+            stacklevel=4,
+        )
+    return source
 
 
 def _source_of(name: str, given: Any) -> ArraySource | ChunkedSource:
@@ -50,7 +65,7 @@ def _source_of(name: str, given: Any) -> ArraySource | ChunkedSource:
     if isinstance(given, np.ma.MaskedArray):
         masked = None if given.mask is np.ma.nomask else np.ma.getmaskarray(given)
         return ArraySource(given.data, masked=masked)
-    return store_source(given) or ArraySource(_as_array(name, given))
+    return group_source(given, name) or store_source(given, name) or ArraySource(_as_array(name, given))
 
 
 def with_mask(source: ArraySource | ChunkedSource, mask: Any) -> ArraySource | ChunkedSource:
@@ -62,17 +77,17 @@ def with_mask(source: ArraySource | ChunkedSource, mask: Any) -> ArraySource | C
         )
     if isinstance(mask, str | os.PathLike):
         mask = load_mask(mask, source.shape)
-    observed = _source_of("mask", mask)
+    observed = group_mask(mask) or _source_of("mask", mask)
     if observed.dtype != np.bool_:
         raise ArgumentTypeError(
-            f"mask has dtype {observed.dtype}; give a bool array, True = observed, e.g. mask.astype(bool)"
+            f"mask has dtype {observed.dtype}; give a bool array, True = observed, e.g. mask.astype(bool), or the path "
+            "of a file, in which zeros and ones count"
         )
+    if isinstance(observed, ChunkedSource) and observed.masks:
+        raise ArgumentTypeError("mask holds masked arrays; give plain truth values, True = observed")
     if observed.shape != source.shape:
         raise ArgumentError(f"mask has shape {observed.shape} but the data have shape {source.shape}; they must agree")
-    if isinstance(source, ChunkedSource):
-        return replace(source, masks=(*source.masks, observed))
-    known = observed.array if isinstance(observed, ArraySource) else _read_whole(observed)
-    return replace(source, mask=known if source.mask is None else source.mask & known)
+    return where_known(source, observed)
 
 
 def without_value(source: ArraySource | ChunkedSource, value: float) -> ArraySource | ChunkedSource:
@@ -85,10 +100,6 @@ def without_value(source: ArraySource | ChunkedSource, value: float) -> ArraySou
     [[True, False]]
     """
     return replace(source, missing=(*source.missing, value))
-
-
-def _read_whole(source: Source) -> NDArray[Any]:
-    return source.read(tuple(slice(0, length) for length in source.shape))[0]
 
 
 def _as_array(name: str, given: Any) -> NDArray[Any]:

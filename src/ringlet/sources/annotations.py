@@ -1,0 +1,68 @@
+"""What a store says about an array beside its entries: which values mean missing, names of the modes, the unit.
+
+A value that fills what was never written means missing, unless it is zero: that is what zarr and HDF5 fill with when
+nobody asked. What an attribute ``_FillValue`` or ``missing_value`` holds, one number or several, means missing whatever
+it is.
+"""
+
+import binascii
+import struct
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+__all__ = ["mode_names", "told_missing", "told_units"]
+
+_MISSING_ATTRIBUTES = ("_FillValue", "missing_value")
+
+
+def told_missing(dtype: np.dtype[Any], attributes: Mapping[str, Any], filled: Any = None) -> tuple[float, ...]:
+    """The values that mean missing, beside NaN, which always does.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of the array. Truth values are never missing.
+    attributes : mapping
+        Of the array.
+    filled : number, optional
+        What the store fills with.
+
+    Examples
+    --------
+    >>> told_missing(np.dtype("i2"), {"_FillValue": 0, "missing_value": [-1, -2]}, 0)
+    (0, -1, -2)
+    """
+    if dtype.kind == "b":
+        return ()
+    said = [value for name in _MISSING_ATTRIBUTES for value in _numbers(attributes.get(name))]
+    distinct = dict.fromkeys([*said, *filter(None, _numbers(filled))])
+    return tuple(value for value in distinct if not np.isnan(value))
+
+
+def _numbers(value: Any) -> list[float]:
+    """Numbers from an attribute: one, several, or, as xarray writes them to zarr, base64 of doubles."""
+    if isinstance(value, str):
+        try:
+            return [float(struct.unpack("<d", b64decode(value, validate=True))[0])]
+        except (binascii.Error, struct.error):
+            return []
+    array = np.asarray(value)
+    if array.dtype.kind == "U":
+        return [number for text in array.ravel().tolist() for number in _numbers(text)]
+    numbers: list[float] = array.ravel().tolist() if array.dtype.kind in "iuf" else []
+    return numbers
+
+
+def mode_names(given: Any) -> tuple[str, ...] | None:
+    """Names of the modes, if every mode has one of its own."""
+    names = [] if given is None else [str(name) for name in given if name]
+    return tuple(names) if names and len(names) == len(given) and len(set(names)) == len(names) else None
+
+
+def told_units(attributes: Mapping[str, Any]) -> str | None:
+    """The unit of the entries, where an attribute tells it."""
+    units = attributes.get("units")
+    return units if isinstance(units, str) and units else None

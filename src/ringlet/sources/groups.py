@@ -1,0 +1,158 @@
+"""Arrays under names: zarr groups, HDF5 files and groups, xarray.Datasets, by path or open.
+
+One of the arrays is the tensor. An array `observed` or `mask` beside it, in the same group, says what is known of it.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ringlet.errors import ArgumentError, FormatError
+from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.memory import ArraySource
+from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside
+from ringlet.sources.stores import check_open, import_h5py, import_zarr, store_source
+from ringlet.sources.truth import shape_error, truth_source, where_known
+
+__all__ = ["array_names", "group_mask", "group_source", "open_mask", "open_tensor", "unused_mask"]
+
+_GROUPS = (("zarr", "Group"), ("h5py", "Group"), ("xarray", "Dataset"))
+
+
+def open_tensor(path: Path, kind: str, key: str | None = None) -> tuple[ArraySource | ChunkedSource, str | None]:
+    """A tensor in a zarr store or an HDF5 file, without what its mask does not know, and its name if there are names.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"zarr", "hdf5"}
+    key : str, optional
+        Which array; without it the only one, or the one named `tensor`.
+    """
+    opened, shapes = _open(path, kind, key)
+    if not shapes:
+        return _source(opened), None
+    key = choose_array(path, shapes, key and key.strip("/"))
+    return _tensor(path, opened, shapes, key), key
+
+
+def open_mask(path: Path, kind: str, key: str | None = None) -> ArraySource | ChunkedSource:
+    """The truth values in a zarr store or an HDF5 file, stored as such or as zeros and ones.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"zarr", "hdf5"}
+    key : str, optional
+        Which array; without it the one named `observed` or `mask`, or the only one.
+    """
+    opened, shapes = _open(path, kind, key)
+    if not shapes:
+        return truth_source(_source(opened))
+    return truth_source(_source(opened[choose_mask(path, shapes, key and key.strip("/"))]))
+
+
+def array_names(path: Path, kind: str) -> list[str]:
+    """Names of all arrays in a zarr store or an HDF5 file; none of what is a single array, or no store at all."""
+    try:
+        return list(_open(path, kind, None)[1])
+    except (OSError, ValueError):
+        return []
+
+
+def group_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource | None:
+    """The tensor of an open group, without what its mask does not know; None for anything else.
+
+    Examples
+    --------
+    >>> import numpy as np, xarray
+    >>> pair = xarray.Dataset({"x": (("i", "j"), np.eye(2)), "observed": (("i", "j"), np.eye(2, dtype=bool))})
+    >>> group_source(pair).read((slice(0, 1), slice(0, 2)))[1].tolist()
+    [[True, False]]
+    """
+    if not _is_group(name, given):
+        return None
+    shapes = _named_shapes(name, given)
+    return _tensor(name, given, shapes, choose_array(name, shapes, None, "give one of them"))
+
+
+def group_mask(given: Any, name: str = "mask") -> ArraySource | ChunkedSource | None:
+    """The mask of an open group, of truth values or zeros and ones; None for anything else."""
+    if not _is_group(name, given):
+        return None
+    shapes = _named_shapes(name, given)
+    return truth_source(_source(given[choose_mask(name, shapes, None, "give one of them")]))
+
+
+def unused_mask(given: Any) -> str | None:
+    """The name of a mask that lies beside an open zarr or HDF5 array, which is given without its group."""
+    zarr, h5py = (sys.modules.get(module) for module in ("zarr", "h5py"))
+    if h5py is not None and isinstance(given, h5py.Dataset) and given.name is not None:
+        group, name = given.parent, given.name.rpartition("/")[2]
+    elif zarr is not None and isinstance(given, zarr.Array) and given.path:
+        parent, _, name = given.path.rpartition("/")
+        try:
+            group = zarr.open_group(given.store, path=parent, mode="r")
+        except FileNotFoundError:  # an array may lie in a folder that is no group
+            return None
+    else:
+        return None
+    return mask_beside(group, name)
+
+
+def _tensor(whole: object, group: Any, shapes: Mapping[str, tuple[int, ...]], key: str) -> ArraySource | ChunkedSource:
+    source, beside = _source(group[key]), mask_beside(shapes, key)
+    if beside is None:
+        return source
+    if shapes[beside] != source.shape:
+        raise shape_error(
+            f"{whole}: {beside}, the mask of {key},", shapes[beside], source.shape, "; rename it if it is none"
+        )
+    return where_known(source, truth_source(_source(group[beside])))
+
+
+def _open(path: Path, kind: str, key: str | None) -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """What is in a store: an array, or a group and what the arrays in it are."""
+    opened = import_zarr().open(str(path.absolute()), mode="r") if kind == "zarr" else import_h5py().File(path, "r")
+    if hasattr(opened, "keys"):
+        shapes = _array_shapes(opened)
+        if not shapes:
+            raise FormatError("there is no array in it")
+        return opened, shapes
+    if key is not None:
+        raise ArgumentError(f"{path} holds a single array without a name; key={key!r} is for groups of arrays")
+    return opened, {}
+
+
+def _is_group(name: str, given: Any) -> bool:
+    check_open(name, given)
+    # Nobody holds a group of a library that is not loaded.
+    return any(
+        isinstance(given, getattr(sys.modules[module], kind)) for module, kind in _GROUPS if module in sys.modules
+    )
+
+
+def _named_shapes(name: str, group: Any) -> dict[str, tuple[int, ...]]:
+    shapes = _array_shapes(group)
+    if not shapes:
+        raise ArgumentError(f"{name} is a {type(group).__name__} without any array")
+    return shapes
+
+
+def _array_shapes(group: Any) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the arrays in a group of a store and in the groups below it."""
+    found: dict[str, tuple[int, ...]] = {}
+    for name in sorted(group):
+        member = group[name]
+        if hasattr(member, "keys"):
+            found |= {f"{name}/{below}": shape for below, shape in _array_shapes(member).items()}
+        elif getattr(member, "shape", None):  # empty datasets have none, scalars no modes
+            found[name] = tuple(member.shape)
+    return found
+
+
+def _source(array: Any) -> ArraySource | ChunkedSource:
+    source = store_source(array)
+    assert source is not None  # noqa: S101 - what is in a store is an array
+    return source

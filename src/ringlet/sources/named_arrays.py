@@ -1,0 +1,78 @@
+"""Which of several named arrays is the tensor, and which one beside it says what is known of it. Knows names only."""
+
+from collections.abc import Mapping
+
+from ringlet.errors import ArgumentError
+
+__all__ = ["choose_array", "choose_mask", "mask_beside"]
+
+_MASK_NAMES = ("observed", "mask")
+
+
+def choose_array(
+    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one with key"
+) -> str:
+    """Which of several arrays is meant: the one asked for, the only one, or the one named `tensor`.
+
+    Examples
+    --------
+    >>> choose_array("x.h5", {"run/counts": (3, 4), "run/observed": (3, 4), "run/time": (4,)}, None)
+    'run/counts'
+    """
+    if key is not None:
+        if key not in shapes:
+            raise ArgumentError(f"{whole} has no array {key!r}; it holds: {_listed(shapes)}")
+        return key
+    # Masks and vectors, such as coordinates, lie beside a tensor; but a lone one is an array to read, too.
+    tensors = [name for name, shape in shapes.items() if not _is_mask(name) and len(shape) > 1]
+    candidates = tensors or list(shapes)
+    if len(candidates) == 1:
+        return candidates[0]
+    if "tensor" in candidates:
+        return "tensor"
+    raise ArgumentError(f"{whole} holds several arrays; {advice}: {_listed(shapes)}")
+
+
+def choose_mask(
+    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one with key"
+) -> str:
+    """Which of several arrays is a mask: the one asked for, the one of that name, or the only one.
+
+    Examples
+    --------
+    >>> choose_mask("x.h5", {"run/counts": (3, 4), "run/observed": (3, 4)}, None)
+    'run/observed'
+    """
+    masks = sorted(filter(_is_mask, shapes), key=lambda name: (name.count("/"), _MASK_NAMES.index(_last(name))))
+    if key is None and masks:
+        if "/" in masks[0] and len(masks) > 1:
+            raise ArgumentError(f"{whole} holds several masks; {advice}: {_listed(shapes)}")
+        return masks[0]
+    return choose_array(whole, shapes, key, advice)
+
+
+def mask_beside(shapes: Mapping[str, tuple[int, ...]], key: str) -> str | None:
+    """The array in the same group that says which entries of this one are known, if there is one.
+
+    Examples
+    --------
+    >>> mask_beside({"a/x": (3, 4), "a/mask": (3, 4), "observed": (9, 9)}, "a/x")
+    'a/mask'
+    """
+    if _is_mask(key):
+        return None
+    group = key.removesuffix(_last(key))
+    return next((group + name for name in _MASK_NAMES if group + name in shapes), None)
+
+
+def _is_mask(name: str) -> bool:
+    return _last(name) in _MASK_NAMES
+
+
+def _last(name: str) -> str:
+    """A name without those of its groups."""
+    return name.rpartition("/")[2]
+
+
+def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    return ", ".join(f"{name} {shape}" for name, shape in shapes.items())

@@ -1,0 +1,80 @@
+"""Truth values that say which entries of a tensor are known: read from zeros and ones, spread, joined to a source."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError, FormatError
+from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.memory import ArraySource
+
+__all__ = ["shape_error", "spread", "truth_source", "truth_values", "where_known"]
+
+
+def where_known(source: ArraySource | ChunkedSource, known: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
+    """The source with fewer of its entries observed: where `known`, of truth values and of its shape, is True.
+
+    Examples
+    --------
+    >>> source = where_known(ArraySource(np.eye(2)), ArraySource(np.array([[True, False], [True, True]])))
+    >>> source.read((slice(0, 1), slice(0, 2)))[1].tolist()
+    [[True, False]]
+    """
+    if isinstance(source, ChunkedSource):
+        return replace(source, masks=(*source.masks, known))
+    whole = known.array if isinstance(known, ArraySource) else _read_whole(known)
+    return replace(source, mask=whole if source.mask is None else source.mask & whole)
+
+
+def truth_values(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Zeros and ones as truth values.
+
+    Examples
+    --------
+    >>> truth_values(np.array([0, 1]))
+    array([False,  True])
+    """
+    if values.dtype == bool:
+        return values
+    truth = values.astype(bool)
+    if (truth != values).any():
+        raise FormatError("a mask holds truth values, or zeros and ones; this one holds other numbers")
+    return truth
+
+
+def truth_source(mask: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
+    """A mask of zeros and ones as one of truth values; other numbers in a store are found as they are read."""
+    if isinstance(mask, ArraySource):
+        return ArraySource(truth_values(mask.array))
+    return replace(mask, array=_Truth(mask.array), missing=())
+
+
+def spread(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """A mask of the first modes, for all of the others."""
+    if mask.shape == shape:
+        return mask
+    if mask.ndim < 2 or mask.shape != shape[: mask.ndim]:
+        raise shape_error("the mask", mask.shape, shape, ", or that of the first modes (two or more)")
+    return np.broadcast_to(mask.reshape(mask.shape + (1,) * (len(shape) - mask.ndim)), shape)
+
+
+def shape_error(mask: str, given: tuple[int, ...], shape: tuple[int, ...], also: str = "") -> ArgumentError:
+    """A mask, named, that does not have the shape of the tensor."""
+    return ArgumentError(f"{mask} has shape {given}, the tensor {shape}; a mask has the same shape{also}")
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """An array of which parts come as truth values."""
+
+    array: Any
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(bool)
+
+    def __getitem__(self, block: tuple[slice, ...]) -> NDArray[np.bool_]:
+        return truth_values(np.asarray(self.array[block]))
+
+
+def _read_whole(source: ChunkedSource) -> NDArray[Any]:
+    return source.read(tuple(slice(0, length) for length in source.shape))[0]
