@@ -40,7 +40,14 @@ def trial_records(out, items, name, wishes):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_array(path, rng.integers(0, 255, (48, 64, 3)).astype(np.uint8), force=True)
         scores = {"psnr": 20 + 5 * rng.random(), "ssim": 0.7, "relative_error": 0.1, "sweeps": 12, "ended": "CONVERGED"}
-        yield record(trial, seconds=10 * rng.random(), peak_memory=2 * 10**9, shape=[48, 64, 3], **scores)
+        yield record(
+            trial,
+            seconds=10 * rng.random(),
+            processor_seconds=15 * rng.random(),
+            peak_memory=2 * 10**9,
+            shape=[48, 64, 3],
+            **scores,
+        )
 
 
 @pytest.fixture(scope="module")

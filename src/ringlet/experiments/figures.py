@@ -70,7 +70,7 @@ def draw_ablation(rows: Sequence[Row], out: Path) -> list[Path]:
     colours = dict(zip(EXPERIMENTS["ablation"].methods, (_PALETTE[i] for i in (6, 0, 3, 1, 2)), strict=True))
     figure = new_figure(11, 4.4)
     left, right = figure.subplots(1, 2)
-    for axes, quantity, label in ((left, "psnr", "PSNR (dB)"), (right, "seconds", "time (s)")):
+    for axes, quantity, label in ((left, "psnr", "PSNR (dB)"), (right, "processor_seconds", "processor time (s)")):
         dress(axes)
         for number, method in enumerate(_methods(rows)):
             sizes = sorted({row.samples for row in rows if row.method == method and row.samples})
@@ -85,7 +85,7 @@ def draw_ablation(rows: Sequence[Row], out: Path) -> list[Path]:
     right.set_yscale("log")
     _plain_numbers(right)
     left.set_title("PSNR")
-    right.set_title("Run time")
+    right.set_title("Processor time")
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, labelcolor=INK)
     return _save(figure, out / "ablation")
@@ -170,8 +170,8 @@ def _hatched(axes: Any, at: float, height: float, width: float) -> None:
 
 def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str) -> None:
     """A bar with the mean time written above it; hatched if no item could be done."""
-    seconds = _mean("seconds", rows)
-    done = sum(row.seconds is not None for row in rows)
+    seconds = _mean("processor_seconds", rows)
+    done = sum(row.processor_seconds is not None for row in rows)
     if not done:
         _hatched(axes, place, 1.0, 0.8)
         axes.text(
@@ -209,11 +209,11 @@ def _dress_times(axes: Any, labels: Sequence[str]) -> None:
     for patch in axes.patches:
         if patch.get_hatch():
             patch.set_height(top)  # as tall as the frame: longer than anything that could be measured
-    axes.set_ylabel("mean time (s)", color=INK)
+    axes.set_ylabel("mean processor time (s)", color=INK)
     axes.set_xticks(range(len(labels)), labels, rotation=35, ha="right", rotation_mode="anchor")
     axes.tick_params(axis="x", length=0)
     _plain_numbers(axes)
-    axes.set_title("Mean run time", pad=22)
+    axes.set_title("Mean processor time", pad=22)
 
 
 def _mark_noises(axes: Any, noises: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ __all__ = ["Section", "growth_section", "section", "write_page"]
 
 _QUALITY = 90  # of the WebP pictures: a hundred of them have to fit into a page
 _NOTHING = "–"
+_TIMES = ("seconds", "processor seconds")
 _TEXT = ("noise", "not run", "paper's formula", "note")  # columns of words, to the left
 _WORDS = ' class="words"'
 
@@ -191,13 +192,14 @@ def _method_table(experiment: Experiment, rows: Sequence[Row]) -> str:
                 _number([row.ssim for row in done], "{:.3f}"),
                 _number([row.relative_error for row in done], "{:.3f}"),
                 _number([row.seconds for row in done], "{:.3g}"),
+                _number([row.processor_seconds for row in done], "{:.3g}"),
                 _td(format_bytes(max(row.peak_memory or 0 for row in done)) if done else _NOTHING),
                 _number([row.sweeps for row in done], "{:.1f}"),
                 _td(f"{len(done)} of {len(mine)}"),
                 _td("; ".join(others), "words"),
             ]
         )
-    heads = ("method", "PSNR dB", "SSIM", "relative error", "seconds", "peak memory", "sweeps", "items", "not run")
+    heads = ("method", "PSNR dB", "SSIM", "relative error", *_TIMES, "peak memory", "sweeps", "items", "not run")
     return _table(heads, cells)
 
 
@@ -232,10 +234,11 @@ def _ablation_table(experiment: Experiment, rows: Sequence[Row]) -> str:
                         _number([row.psnr for row in done], "{:.2f}"),
                         _number([row.ssim for row in done], "{:.3f}"),
                         _number([row.seconds for row in done], "{:.3g}"),
+                        _number([row.processor_seconds for row in done], "{:.3g}"),
                         _td(format_bytes(max(row.peak_memory or 0 for row in done))),
                     ]
                 )
-    return _table(("strategy", "J", "PSNR dB", "SSIM", "seconds", "peak memory"), cells)
+    return _table(("strategy", "J", "PSNR dB", "SSIM", *_TIMES, "peak memory"), cells)
 
 
 def _number(values: Iterable[float | None], form: str) -> str:

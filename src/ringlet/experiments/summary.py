@@ -27,8 +27,9 @@ class Row:
         J, for methods that sample.
     runs : int
         That ended well.
-    psnr, psnr_deviation, ssim, relative_error, seconds, sweeps : float or None
-        Means (and the standard deviation from two runs on); None without such a run.
+    psnr, psnr_deviation, ssim, relative_error, seconds, processor_seconds, sweeps : float or None
+        Means (and the standard deviation from two runs on); None without such a run. The processor's seconds, summed
+        over threads, hardly depend on what else a machine does.
     peak_memory : int or None
         The largest.
     status : str
@@ -46,6 +47,7 @@ class Row:
     ssim: float | None
     relative_error: float | None
     seconds: float | None
+    processor_seconds: float | None
     peak_memory: int | None
     sweeps: float | None
     status: str
@@ -123,6 +125,7 @@ def _row(records: list[Record]) -> Row:
         ssim=average("ssim"),
         relative_error=average("relative_error"),
         seconds=average("seconds"),
+        processor_seconds=average("processor_seconds"),
         peak_memory=max((record["peak_memory"] for record in good), default=None),
         sweeps=average("sweeps"),
         status=bad[0] if bad else "ok",
