@@ -1,6 +1,7 @@
 """Slices appended to a fitted ring, against dense algebra on all slices at once."""
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ RNG = np.random.default_rng(0)
 SHAPE, RANK = (9, 8, 3, 12), (3, 2, 3, 2)
 CORES = random_cores(SHAPE, RANK, seed=1)
 TRUTH = fast_dense(CORES)
+FRAME = TRUTH[..., 11:]
 EXACT = AWRTRD(sweeps=300, tol=1e-13, ridge=0)
 
 
@@ -113,6 +115,86 @@ def test_a_ridge_is_that_of_the_normal_equations():
     G = S.T @ S
     expected = np.linalg.solve(G + 0.2 * np.trace(G) / len(G) * np.eye(len(G)), S.T @ unfolding(TRUTH[..., 11:], 3)[0])
     np.testing.assert_allclose(S @ grown.ring.cores[-1][:, 11].ravel(), S @ expected, rtol=1e-6, atol=1e-6)
+
+
+def smooth_rows(cores, slices, ridge, smooth):
+    """New slices by the normal equations, everything formed: each is pulled to zero and to the one before it."""
+    S, count = subchain(cores, 3), slices.shape[-1]
+    G = S.T @ S
+    level = np.trace(G) / len(G)
+    last = cores[3][:, -1].ravel()
+    L = 2 * np.eye(count) - np.eye(count, k=1) - np.eye(count, k=-1)  # the slice before them does not move
+    L[-1, -1] = 1
+    right = (unfolding(slices, 3) @ S).ravel()
+    right[: len(G)] += smooth * level * last
+    matrix = np.kron(np.eye(count), G + ridge * level * np.eye(len(G))) + smooth * level * np.kron(L, np.eye(len(G)))
+    return np.linalg.solve(matrix, right).reshape(count, *cores[3][:, 0].shape).transpose(1, 0, 2)
+
+
+def assert_same_slices(ring, cores, rows):
+    expected = fast_dense([*map(np.asarray, cores[:3]), rows])
+    np.testing.assert_allclose(np.asarray(ring)[..., cores[3].shape[1] :], expected, rtol=1e-6, atol=1e-5)
+
+
+def patient(fit):
+    """The fit, to be extended until new slices have settled to rounding."""
+    continuation = fit._continuation
+    return replace(
+        fit, _continuation=replace(continuation, solver=replace(continuation.solver, sweeps=2000, tol=1e-13))
+    )
+
+
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize(("ridge", "smooth"), [(0.2, 0.5), (0.01, 8.0)])
+def test_ridge_and_smoothness_of_new_slices_are_those_of_the_normal_equations(count, ridge, smooth):
+    fit = patient(fit_of(CORES, 8, AWRTRD(sweeps=1, loss="l2", ridge=ridge, smooth={3: smooth})))
+    slices = TRUTH[..., 8 : 8 + count] + RNG.standard_normal((9, 8, 3, count))
+    cores = fit.ring.cores
+    assert_same_slices(fit.extend(slices, refresh=0).ring, cores, smooth_rows(cores, slices, ridge, smooth))
+
+
+def test_penalties_that_a_fit_has_chosen_stay_in_force():
+    rng = np.random.default_rng(2)
+    i, j, t = np.meshgrid(*(np.linspace(0, 3, n) for n in (14, 12, 24)), indexing="ij")
+    wave = np.stack([np.sin(i + t) * np.cos(j), np.cos(i - t) + 0.3 * j], axis=2)
+    noisy = wave + 0.4 * rng.standard_normal(wave.shape)
+    noisy[rng.random(wave.shape) < 0.4] = np.nan
+    solver = AWRTRD(sweeps=40, loss="l2", smooth="auto", tol=1e-9)
+    fit = decompose(noisy[..., :20], (3, 3, 2, 3), solver=solver)
+    chosen = fit._continuation.penalties
+    assert chosen.smooth[3] > 0
+    assert chosen.ridge > 0
+    fit, slices = patient(fit), wave[..., 20:]
+    cores = fit.ring.cores
+    expected = smooth_rows(cores, slices, chosen.ridge, chosen.smooth[3])
+    grown = fit.extend(slices, refresh=0)
+    assert_same_slices(grown.ring, cores, expected)
+    again = grown.extend(slices[..., :1], refresh=0)  # and after that, too
+    cores = grown.ring.cores
+    assert_same_slices(again.ring, cores, smooth_rows(cores, slices[..., :1], chosen.ridge, chosen.smooth[3]))
+
+
+def test_a_kernel_width_that_a_fit_has_chosen_stays_in_force():
+    noisy = TRUTH + 0.5 * np.abs(TRUTH).max() * RNG.standard_normal(TRUTH.shape)
+    fit = decompose(noisy[..., :10], RANK, solver=AWRTRD(sweeps=20, sigma_min=1e-3))
+    chosen = replace(fit._continuation.penalties, width=0.5)
+    narrow = replace(fit, _continuation=replace(fit._continuation, penalties=chosen))
+    grown, narrower = fit.extend(noisy[..., 10:]), narrow.extend(noisy[..., 10:])
+    assert narrower.sigma < 0.7 * grown.sigma
+
+
+def test_the_changes_of_smooth_cores_are_smooth():
+    cores = random_cores((24, 8, 3, 10), RANK, seed=11)
+    frames = fast_dense(random_cores((24, 8, 3, 2), RANK, seed=12))  # nothing like the earlier ones
+
+    def roughness(smooth):
+        ring = TensorRing(cores)
+        solver = AWRTRD(sweeps=1, loss="l2", smooth={0: smooth})
+        fit = replace(decompose(np.asarray(ring), RANK, solver=solver, init=ring), ring=ring)
+        change = fit.extend(frames).ring.cores[0] - cores[0]
+        return np.linalg.norm(np.diff(change, axis=1)) / np.linalg.norm(change)
+
+    assert roughness(10.0) < 0.5 * roughness(0.0)
 
 
 def dense_extension(cores, slices, refresh):
@@ -266,6 +348,39 @@ def test_slices_without_data_are_filled_from_their_neighbours():
     close(np.asarray(fit.ring)[..., [9, 11]], TRUTH[..., [9, 11]], 1e-9)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_stream_survives_frames_without_any_data(count):
+    fit = fit_of(CORES, 9)
+    with pytest.warns(DataWarning, match="none of the new slices holds an observed entry; they repeat the last slice"):
+        grown = fit.extend(np.full((9, 8, 3, count), np.nan))
+    for old, new in zip(fit.ring.cores[:3], grown.ring.cores[:3], strict=True):
+        assert np.array_equal(old, new)
+    expected = np.concatenate([TRUTH[..., :9], *[TRUTH[..., 8:9]] * count], axis=-1)
+    close(grown.ring, expected, 1e-9)
+    assert grown.sigma == fit.sigma
+    assert [(record.sweep, record.change) for record in grown.history] == [(1, 0.0)]
+    assert np.isnan(grown.weights((..., slice(9, None)))).all()
+    close(grown.extend(TRUTH[..., 9:]).ring, np.concatenate([expected, TRUTH[..., 9:]], axis=-1), 1e-9)
+
+
+def test_masked_frames_and_frames_of_whole_numbers_can_be_without_data():
+    fit = decompose(np.round(50 * TRUTH[..., :11]).astype("i2"), RANK, solver=AWRTRD(sweeps=3))
+    frame = np.round(50 * FRAME).astype("i2")
+    with pytest.warns(DataWarning, match="none of the new slices"):
+        assert fit.extend(frame, mask=np.zeros(frame.shape, bool)).ring.shape == SHAPE
+
+
+def test_frames_without_data_have_no_say_and_let_nothing_fade():
+    solver = AWRTRD(sweeps=50, tol=1e-12, loss="l2", ridge=0)
+    new = fast_dense(random_cores((9, 8, 3, 1), RANK, seed=3))  # nothing like the earlier ones
+    fit = fit_of(CORES, 12, solver)
+    direct = fit.extend(new, forget=0.3)
+    with pytest.warns(DataWarning):
+        later = fit.extend(np.full((9, 8, 3, 20), np.nan), forget=0.3).extend(new, forget=0.3)
+    seen = [*range(12), 32]
+    close(np.asarray(later.ring)[..., seen], np.asarray(direct.ring), 1e-9)
+
+
 def test_the_given_fit_stays_and_the_new_one_tells_its_own_story():
     fit = fit_of(CORES, 11)
     cores, history = [core.copy() for core in fit.ring.cores], fit.history
@@ -296,9 +411,6 @@ def test_a_buffer_may_be_used_again():
     np.testing.assert_array_equal(fit.weights((..., -1)), weights)
 
 
-FRAME = TRUTH[..., 11:]
-
-
 @pytest.fixture(scope="module")
 def fit_of_eleven():
     return fit_of(CORES, 11)
@@ -310,7 +422,6 @@ def fit_of_eleven():
         ({"new_slices": FRAME[..., 0]}, ArgumentError, r"\(9, 8, 3\) does not fit.*expand_dims\(new_slices, 3\)"),
         ({"new_slices": FRAME[:, :7]}, ArgumentError, r"new_slices: shape \(9, 7, 3, 1\).*needs \(9, 8, 3, any\)"),
         ({"new_slices": FRAME[..., :0]}, ArgumentError, "new_slices: .*holds no entries"),
-        ({"new_slices": FRAME * np.nan}, ArgumentError, "new_slices: no entry"),
         ({"new_slices": FRAME * np.inf}, ArgumentError, "new_slices: .*infinite"),
         ({"new_slices": FRAME.astype(complex)}, ArgumentTypeError, "new_slices: .*complex"),
         ({"mask": np.ones((9, 8, 3), bool)}, ArgumentError, r"mask has shape \(9, 8, 3\)"),

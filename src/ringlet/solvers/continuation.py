@@ -1,12 +1,14 @@
 """What a fit leaves behind, beside its ring, for slices that come later."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ringlet.ring import TensorRing
 from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
+from ringlet.solvers.penalties import Penalties
 
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
@@ -65,7 +67,7 @@ class Past:
 
 @runtime_checkable
 class Scaled(Protocol):
-    """A fit under way that knows the scale of its data."""
+    """A fit under way that knows the scale of its data, and the penalties that go with it."""
 
     @property
     def size(self) -> float:
@@ -75,6 +77,11 @@ class Scaled(Protocol):
     @property
     def level(self) -> float:
         """How far the data lie from zero, in units of their size; at least 1."""
+        ...
+
+    @property
+    def penalties(self) -> Penalties:
+        """As given, or as chosen so far."""
         ...
 
 
@@ -90,6 +97,8 @@ class Continuation:
         The fit works on data divided by it.
     level : float
         How far the data lie from zero, in units of their size; at least 1.
+    penalties : Penalties
+        As given, or as the fit has chosen them.
     trusted : float
         Share of the fitted entries that was observed and trusted.
     past : Past or None
@@ -99,5 +108,17 @@ class Continuation:
     solver: "RobustRing"
     size: float
     level: float
+    penalties: Penalties
     trusted: float
     past: Past | None = None
+
+    def unit(self, ring: TensorRing) -> np.floating[Any]:
+        """What every core of the ring is divided by where the data are divided by their size."""
+        unit: np.floating[Any] = ring.dtype.type(self.size ** (1 / ring.ndim))
+        return unit
+
+    def past_along(self, mode: int, core: Core) -> Past:
+        """The earlier slices along a mode, which are those of `core` if another mode was extended last."""
+        if self.past is not None and self.past.mode == mode:
+            return self.past
+        return Past.of(mode, core, self.trusted)

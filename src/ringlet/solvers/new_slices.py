@@ -10,7 +10,7 @@ import numpy as np
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring import TensorRing
 from ringlet.solvers.checks import check_number
-from ringlet.sources import ArraySource, ChunkedSource, Source, Survey, as_source, survey
+from ringlet.sources import ArraySource, ChunkedSource, Source, Survey, as_source, look_over
 
 __all__ = ["Slices", "checked_slices"]
 
@@ -22,6 +22,16 @@ class Slices:
     source: Source
     survey: Survey
     mode: int
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.source.shape[self.mode]
+
+    @property
+    def empty(self) -> tuple[int, ...]:
+        """Those without any observed entry."""
+        return self.survey.empty[self.mode]
 
     @property
     def observed(self) -> float:
@@ -40,18 +50,22 @@ def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> S
     try:
         source = _owned(as_source(new_slices, mask))
         _check_shape(source.shape, ring.shape, mode)
-        found = survey(source)
+        found = look_over(source)
     except (ArgumentError, ArgumentTypeError) as error:
         raise type(error)(f"new_slices: {error}") from error
-    empty = found.empty[mode]
-    if empty:
-        warnings.warn(
-            f"{len(empty)} of the new slices hold no observed entry (the first at index {empty[0]}); "
-            "they are filled from their neighbours",
-            DataWarning,
-            stacklevel=3,
+    slices = Slices(source, found, mode)
+    if not found.observed:
+        _warn("none of the new slices holds an observed entry; they repeat the last slice of the ring")
+    elif slices.empty:
+        _warn(
+            f"{len(slices.empty)} of the new slices hold no observed entry (the first at index {slices.empty[0]}); "
+            "they are filled from their neighbours"
         )
-    return Slices(source, found, mode)
+    return slices
+
+
+def _warn(words: str) -> None:
+    warnings.warn(words, DataWarning, stacklevel=4)  # where the slices are given to the fit
 
 
 def _owned(source: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:

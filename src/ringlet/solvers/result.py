@@ -101,17 +101,18 @@ class Fit:
     ) -> "Fit":
         """Append slices, e.g. the next frames of a video, without the data of the earlier ones.
 
-        The new slices are first solved with the other cores fixed, by the solver of the fit. Then the other cores move
-        towards them, a little: each move weighs what the new slices gain against what all earlier ones lose. Time and
-        memory depend on the size of the new slices and on the rank, not on the number of earlier slices, of which only
-        the core itself is copied.
+        The new slices are first solved with the other cores fixed, by the solver of the fit, with the ridge, smoothness
+        and kernel width that were given or that the fit has chosen. Then the other cores move towards them, a little:
+        each move weighs what the new slices gain against what all earlier ones lose. Time and memory depend on the size
+        of the new slices and on the rank, not on the number of earlier slices, of which only the core itself is copied.
 
         Parameters
         ----------
         new_slices : array-like or store, as in `decompose`
             Of the fitted shape but for `mode`, which may have any size of at least 1. One slice needs its axis, too:
-            ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing. Arrays are copied: a buffer may be used
-            again.
+            ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing. If nothing at all is observed, the last
+            slice is repeated, with a DataWarning: a stream survives frames that are lost. Arrays are copied: a buffer
+            may be used again.
         mode : int
             The mode that grows; the last by default.
         mask : bool array-like, optional
@@ -121,8 +122,9 @@ class Fit:
         refresh : int
             Rounds over the other cores. With 0 they keep their bits.
         forget : float, at least 0 and below 1
-            Share of their say that earlier slices lose with every new one. 0 treats all slices alike, as a fit of all
-            of them would; with 0.05 about the last twenty count, and older ones fade as the scene changes.
+            Share of their say that earlier slices lose with every new one that holds data. 0 treats all slices alike,
+            as a fit of all of them would; with 0.05 about the last twenty count, and older ones fade as the scene
+            changes.
 
         Returns
         -------
@@ -156,7 +158,13 @@ class Fit:
             raise ArgumentError(f"forget={forget!r} is not allowed; it must be below 1")
         slices = checked_slices(self.ring, new_slices, mode, mask)
         grown = extend_ring(
-            self.ring, self._continuation, slices, seed=int(seed), refresh=int(refresh), forget=float(forget)
+            self.ring,
+            self._kernel,
+            self._continuation,
+            slices,
+            seed=int(seed),
+            refresh=int(refresh),
+            forget=float(forget),
         )
         held = TailSource(slices.source, slices.mode, self.ring.shape[slices.mode])
         return Fit(grown.ring, Status.DONE, grown.history, held, grown.kernel, grown.continuation)

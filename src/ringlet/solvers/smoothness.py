@@ -3,7 +3,7 @@
 The penalty ``sum_i ||A_{i+1} - A_i||^2`` is ``<A, L A>`` with the Laplacian L of a path. The cosine transform (DCT-II)
 along the mode makes L diagonal, with the frequencies ``mu_j = 2 - 2 cos(pi j / I)``: so the penalised scaling
 ``G + lambda I + s L`` falls into one system ``G + (lambda + s mu_j) I`` a frequency, and frequencies of about the same
-mu share one factorisation.
+mu share one factorisation. Slices that follow a fixed one have sines in place of cosines.
 """
 
 from itertools import pairwise
@@ -16,7 +16,7 @@ from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.solvers.direction import GramFactor
 
-__all__ = ["bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
+__all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -100,3 +100,43 @@ def smooth_solve(
         shift = ridge + float(np.mean(shifts[band]))
         waves[band] = GramFactor(gram, shift, rows.dtype, run, room).solve(waves[band], run)
     return np.asarray(idct(waves, axis=0, norm="ortho"))
+
+
+class FollowingFactor:
+    """Solves ``h (G + ridge I) + smooth L h = d``, up to the width of the bands, for slices that follow a fixed one.
+
+    L is the Laplacian of a path whose first node, the slice before them, does not move. Its eigenvectors are the first
+    halves of the symmetric ones of a path of twice as many slices between two fixed ones: sines of odd frequencies.
+
+    Parameters
+    ----------
+    gram : KroneckerSum
+        G, not zero.
+    ridge, smooth : float
+        At least 0.
+    slices : int
+    dtype : dtype
+        Of the right-hand sides.
+    run : callable
+        Used like `map` for independent pieces.
+    """
+
+    def __init__(
+        self, gram: KroneckerSum, ridge: float, smooth: float, slices: int, dtype: np.dtype[Any], run: Run
+    ) -> None:
+        frequencies = 2.0 - 2.0 * np.cos(np.pi * (2 * np.arange(slices) + 1) / (2 * slices + 1))
+        shifts = smooth * frequencies
+        self._bands = [
+            (band, GramFactor(gram, ridge + float(np.mean(shifts[band])), dtype, run))
+            for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge)
+        ]
+
+    def solve(self, rows: Floats, run: Run) -> Floats:
+        """``h`` for one row a slice."""
+        from scipy.fft import dst  # SciPy takes long to import
+
+        waves = dst(np.concatenate([rows, rows[::-1]]), type=1, axis=0, norm="ortho")
+        odd = waves[::2]
+        for band, factor in self._bands:
+            odd[band] = factor.solve(odd[band], run)
+        return np.asarray(dst(waves, type=1, axis=0, norm="ortho")[: len(rows)])  # its own inverse

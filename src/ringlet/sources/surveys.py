@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError
 from ringlet.sources.base import Source, aligned_blocks, slabs
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Survey", "look_over", "survey"]
 
 Spread: TypeAlias = Callable[[Callable[[Source, Any, Any], Any], Any, Iterable[Any]], Iterable[Any]]
 
@@ -26,7 +26,7 @@ class Survey:
     observed : int
         Number of observed entries.
     minimum, maximum : float
-        Of the observed entries.
+        Of the observed entries; infinity and minus infinity if there are none.
     empty : tuple of int arrays
         For every mode, the indices of slices without any observed entry.
     """
@@ -48,7 +48,15 @@ class _Look:
 
 
 def survey(source: Source, spread: Spread | None = None) -> Survey:
-    """Read a source once, a block at a time; refuse data without observed entries or with infinite ones.
+    """Look over a source like `look_over`, and refuse data without any observed entry."""
+    found = look_over(source, spread)
+    if not found.observed:
+        raise ArgumentError("no entry of the data is observed: everything is NaN or masked (mask: True = observed)")
+    return found
+
+
+def look_over(source: Source, spread: Spread | None = None) -> Survey:
+    """Read a source once, a block at a time; refuse data with infinite entries.
 
     Parameters
     ----------
@@ -64,8 +72,6 @@ def survey(source: Source, spread: Spread | None = None) -> Survey:
     else:
         looks = [_look(source, None, blocks)]
     observed = sum(look.observed for look in looks)
-    if not observed:
-        raise ArgumentError("no entry of the data is observed: everything is NaN or masked (mask: True = observed)")
     seen = (np.logical_or.reduce(flags) for flags in zip(*(look.seen for look in looks), strict=True))
     empty = tuple(tuple(int(i) for i in np.flatnonzero(~flags)) for flags in seen)
     return Survey(observed, min(look.minimum for look in looks), max(look.maximum for look in looks), empty)
