@@ -63,8 +63,8 @@ def test_cutting_into_blocks_changes_nothing(solver, monkeypatch):
     monkeypatch.setattr(observed, "BLOCK_ENTRIES", 1)
     monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(lptrc, "_SLICE_ENTRIES", 1)
-    monkeypatch.setattr(lptrc, "_HELD_NUMBERS", 1)
-    monkeypatch.setattr(lptrc, "_PIECE_NUMBERS", 1)
+    monkeypatch.setattr("ringlet.baselines.subchain.HELD_NUMBERS", 1)
+    monkeypatch.setattr("ringlet.baselines.subchain.PIECE_NUMBERS", 1)
     np.testing.assert_allclose(run(data, solver, mask=mask).tensor, whole, rtol=1e-6, atol=1e-6)
 
 

@@ -6,8 +6,8 @@ import pytest
 import reference_completion as reference
 from oracles import dense, random_cores, subchain
 from ringlet import TensorRing, complete, decompose
-from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC, lptrc
-from ringlet.baselines.lptrc import Subchain
+from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC
+from ringlet.baselines.subchain import Subchain
 from ringlet.baselines.tntv import adjoint_difference, forward_difference, smooth
 
 
@@ -112,8 +112,8 @@ def test_tntv_meets_its_constraints_in_the_end():
 
 @pytest.mark.parametrize("numbers", [1, 40, 1 << 23])
 def test_lptrc_subchain_is_that_of_the_definition(numbers, monkeypatch):
-    monkeypatch.setattr(lptrc, "_HELD_NUMBERS", numbers)
-    monkeypatch.setattr(lptrc, "_PIECE_NUMBERS", numbers)
+    monkeypatch.setattr("ringlet.baselines.subchain.HELD_NUMBERS", numbers)
+    monkeypatch.setattr("ringlet.baselines.subchain.PIECE_NUMBERS", numbers)
     cores = random_cores((4, 5, 3, 2), (2, 3, 1, 2))
     rng = np.random.default_rng(4)
     for mode in range(4):
@@ -133,8 +133,8 @@ def test_lptrc_subchain_is_that_of_the_definition(numbers, monkeypatch):
 @pytest.mark.parametrize("numbers", [30, 1 << 23])
 @pytest.mark.parametrize("p", [1.0, 0.6])
 def test_lptrc_reweights_as_its_box_says(p, numbers, monkeypatch):
-    monkeypatch.setattr(lptrc, "_HELD_NUMBERS", numbers)
-    monkeypatch.setattr(lptrc, "_PIECE_NUMBERS", numbers)
+    monkeypatch.setattr("ringlet.baselines.subchain.HELD_NUMBERS", numbers)
+    monkeypatch.setattr("ringlet.baselines.subchain.PIECE_NUMBERS", numbers)
     data, mask = damaged((7, 6, 5), outliers=0.02)
     start = random_cores((7, 6, 5), (2, 2, 2), seed=9)
     solver = LpTRC(p=p, epsilon=0.1, ridge=0.01, steps=3, sweeps=2, tol=0)

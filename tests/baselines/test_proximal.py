@@ -5,7 +5,7 @@ import pytest
 
 from reference_completion import prox_tnn, prox_transformed, soft, svt, tnn, unfold
 from ringlet.baselines import proximal
-from ringlet.baselines.lptrc import lp_prox
+from ringlet.baselines.lp_norm import lp_prox
 from ringlet.baselines.proximal import FourierSlices, ModeSplit, OrthogonalSlices, shrink, spectral_norm
 from ringlet.execution import Threads
 

@@ -17,7 +17,7 @@ from ringlet.sampling import Purpose, stream
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.recall import name_cores, recall_cores, recall_number
-from ringlet.solvers.robust_run import RingSnapshot
+from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.start import given_start
 from ringlet.solvers.streamed_pass import Floats, refold
 from ringlet.sources import Survey

@@ -18,9 +18,9 @@ from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.robust_run import check_representable, fill_empty
+from ringlet.solvers.ring_snapshot import fill_empty
 from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.start import measure
+from ringlet.solvers.start import check_representable, measure
 
 __all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "TubalRun", "row_room", "third_order"]
 

@@ -10,35 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.baselines.dense_plan import DensePlan, checked
+from ringlet.baselines.lp_norm import lp_loss, lp_prox
 from ringlet.baselines.observed import ordinary_range
+from ringlet.baselines.subchain import HELD_NUMBERS, PIECE_NUMBERS, Subchain, weighted_grams
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
-from ringlet.ring.chain import Core, merge
-from ringlet.robust import Kernel, Loss
+from ringlet.robust import Kernel
+from ringlet.solvers.change import last_mode_gram, relative_change
 from ringlet.solvers.checks import check_number, check_one_of
-from ringlet.solvers.driver import RunState, SweepReport, relative_change
+from ringlet.solvers.driver import RunState, SweepReport
+from ringlet.solvers.pieces import cut
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.recall import name_cores, recall_cores
-from ringlet.solvers.robust_run import RingSnapshot, automatic_ridge, check_representable, unknowns_per_entry
+from ringlet.solvers.ridge import automatic_ridge, unknowns_per_entry
+from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.start import given_start, measure, random_start
+from ringlet.solvers.start import check_representable, given_start, measure, random_start
 from ringlet.solvers.streamed_pass import refold, unfold
-from ringlet.sources.base import slabs
 
-__all__ = ["LpTRC", "lp_loss", "lp_prox"]
+__all__ = ["LpTRC"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _EPSILON = 0.01  # eps over the data's size
 _PENALTY = 20.0  # mu, for data of size 1
 _STEPS = {"irls": 2, "admm": 40}
-_NEWTON_STEPS = 8
-_HELD_NUMBERS = 1 << 23  # a subchain of so many numbers is formed once for all slices,
-_PIECE_NUMBERS = 1 << 20  # a larger one so many at a time
 _SLICE_ENTRIES = 1 << 17  # of the data that a thread reads at a time
 _ENTRY_ARRAYS = 12  # arrays with a number for every entry of these slices that a thread works in
-_CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,8 +132,8 @@ class LpTRC(IterativeSolver):
             unknowns = rank[mode] * rank[(mode + 1) % len(shape)]
             columns = prod(shape) // length
             operations += prod(shape) * (2 * passes * unknowns**2 + 4 * steps * unknowns)
-            held = columns * unknowns <= _HELD_NUMBERS
-            piece = columns if held else min(columns, max(1, _PIECE_NUMBERS // unknowns))
+            held = columns * unknowns <= HELD_NUMBERS
+            piece = columns if held else min(columns, max(1, PIECE_NUMBERS // unknowns))
             formed = 2 * piece * unknowns * itemsize  # of S_k, and the cores merged for it
             at_once = piece if self.method == "irls" else columns
             entries = min(max(_SLICE_ENTRIES, at_once), prod(shape))
@@ -199,13 +198,13 @@ class LpTRCRun:
     def resume(self, state: RunState) -> None:
         """Go on from a state."""
         self._cores = recall_cores(state, self._cores)
-        self._shape_gram = self._last_mode_gram()
+        self._shape_gram = last_mode_gram(self._cores, GramChain(self._cores, self._run))
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """Update every core once."""
         told = [self._update(mode) for mode in range(len(self._cores))]
         loss, trust = np.mean(told, axis=0) / self._problem.survey.observed
-        before, self._shape_gram = self._shape_gram, self._last_mode_gram()
+        before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, GramChain(self._cores, self._run))
         return SweepReport(
             change=relative_change(self._shape_gram, before),
             loss=float(loss) * self._size * self._size,
@@ -229,11 +228,11 @@ class LpTRCRun:
         self._cores[mode] = refold(rows, before, after)
         return loss, trust
 
-    def _reweighted(self, mode: int, subchain: "Subchain", rows: Floats) -> tuple[Floats, float, float]:
+    def _reweighted(self, mode: int, subchain: Subchain, rows: Floats) -> tuple[Floats, float, float]:
         """``u = (A^T W A)^-1 A^T W y`` for all slices, with W of the present residuals; their loss and weight."""
         pieces = subchain.pieces
         group = max(1, _SLICE_ENTRIES // (pieces[0][0].stop - pieces[0][0].start))
-        work = [(slices, *piece) for slices in _spans(len(rows), group) for piece in pieces]
+        work = [(slices, *piece) for slices in cut(len(rows), group) for piece in pieces]
 
         def normal_equations(item: tuple[slice, slice, tuple[slice, ...]]) -> list[Any]:
             slices, _, spans = item
@@ -244,7 +243,7 @@ class LpTRCRun:
             weights *= mask
             loss = float(np.sum(self._loss.value(residuals[mask], self._epsilon)))
             right = ((weights * values) @ part).astype(np.float64)
-            return [_grams(part, weights, mask), right, mask.any(axis=1), loss, float(np.sum(weights))]
+            return [weighted_grams(part, weights, mask), right, mask.any(axis=1), loss, float(np.sum(weights))]
 
         new, loss, trust = np.empty_like(rows), 0.0, 0.0
         total: list[Any] = []
@@ -256,7 +255,7 @@ class LpTRCRun:
                 loss, trust = loss + numbers[0], trust + numbers[1]
         return new, loss, trust
 
-    def _admm(self, mode: int, subchain: "Subchain", rows: Floats) -> tuple[Floats, float, float]:
+    def _admm(self, mode: int, subchain: Subchain, rows: Floats) -> tuple[Floats, float, float]:
         """ADMM with ``e = A u - y`` for all slices; the loss and the weight of their residuals before."""
 
         def regress(slices: slice) -> tuple[Floats, float, float]:
@@ -281,7 +280,7 @@ class LpTRCRun:
                 multiplier = lifted - errors  # q = q + mu (A u - e - y)
             return u, loss, trust
 
-        groups = _spans(len(rows), max(1, _SLICE_ENTRIES // subchain.columns))
+        groups = cut(len(rows), max(1, _SLICE_ENTRIES // subchain.columns))
         solved, losses, trusts = zip(*self._run(regress, groups), strict=True)
         return np.concatenate(solved), sum(losses), sum(trusts)
 
@@ -311,129 +310,6 @@ class LpTRCRun:
             mask &= observed.transpose(ring_order).reshape(count, -1)
         scaled[~mask] = 0.0
         return scaled.astype(self._dtype), mask
-
-    def _last_mode_gram(self) -> Floats:
-        """D = A_N G_N A_N^T, the Gram matrix of the model's last unfolding (at evenly spaced slices, if many)."""
-        last = self._cores[-1]
-        chosen = np.linspace(0, last.shape[1] - 1, min(last.shape[1], _CHANGE_SLICES)).astype(np.intp)
-        rows = unfold(last[:, chosen, :]).astype(np.float64)
-        gram: Floats = GramChain(self._cores, self._run).gram_without(len(self._cores) - 1)
-        return rows @ gram @ rows.T
-
-
-class Subchain:
-    """S_k, of which only a piece is formed at a time unless it is small.
-
-    Attributes
-    ----------
-    columns : int
-        Rows of S_k, the columns of the unfolding X_k.
-    pieces : list of (slice, tuple of slices)
-        Which columns a piece holds, and the indices of the modes k+1, .., k-1 that they are.
-    """
-
-    def __init__(self, cores: list[Core], mode: int) -> None:
-        self._chain = [*cores[mode + 1 :], *cores[:mode]]
-        self._unknowns = cores[mode].shape[0] * cores[mode].shape[2]
-        sizes = [core.shape[1] for core in self._chain]
-        self.columns = prod(sizes)
-        held = self.columns * self._unknowns <= _HELD_NUMBERS
-        self.pieces = []
-        start = 0
-        for spans in slabs(sizes, self.columns if held else max(1, _PIECE_NUMBERS // self._unknowns)):
-            stop = start + prod(span.stop - span.start for span in spans)
-            self.pieces.append((slice(start, stop), spans))
-            start = stop
-        self._held = self._form(self.pieces[0][1]) if held else None
-
-    def rows(self, spans: tuple[slice, ...]) -> Floats:
-        """The rows of S_k of a piece: in row j, column (a, b), entry (b, a) of the product of the other cores at j."""
-        return self._form(spans) if self._held is None else self._held
-
-    def forward(self, rows: Floats) -> Floats:
-        """``A S^T``: the model of some slices."""
-        return np.concatenate([rows @ self.rows(spans).T for _, spans in self.pieces], axis=1)
-
-    def adjoint(self, entries: Floats) -> Floats:
-        """``Y S``, in double precision."""
-        total = np.zeros((len(entries), self._unknowns))
-        for place, spans in self.pieces:
-            total += entries[:, place] @ self.rows(spans)
-        return total
-
-    def grams(self, mask: NDArray[np.bool_]) -> Floats:
-        """``S^T S`` of the observed entries of every slice, in double precision."""
-        total = np.zeros((len(mask), self._unknowns, self._unknowns))
-        for place, spans in self.pieces:
-            part = self.rows(spans)
-            total += _grams(part, np.ones((len(mask), len(part)), part.dtype), mask[:, place])
-        return total
-
-    def _form(self, spans: tuple[slice, ...]) -> Floats:
-        first, *others = (core[:, span, :] for core, span in zip(self._chain, spans, strict=True))
-        if not others:
-            return np.ascontiguousarray(first.transpose(1, 2, 0)).reshape(-1, self._unknowns)
-        rest = merge(others)  # [c, j, a]
-        rest = np.ascontiguousarray(rest.transpose(1, 2, 0)).reshape(-1, rest.shape[0])  # [(j, a), c]
-        return np.asarray(rest @ first.transpose(1, 2, 0)).reshape(-1, self._unknowns)  # [i, (j, a), b]
-
-
-def lp_loss(p: float) -> Loss:
-    """The smoothed lp norm as a loss, of width eps: ``(e^2 + eps^2)^(p/2)`` up to a factor and a constant.
-
-    Examples
-    --------
-    >>> loss = lp_loss(1.0)
-    >>> residuals = np.array([0.0, 3.0])
-    >>> loss.weight(residuals, 4.0, np.empty(2)), loss.value(residuals, 4.0)
-    (array([1. , 0.8]), array([0., 4.]))
-    """
-
-    def weight(residual: Floats, width: float, out: Floats) -> Floats:
-        np.multiply(residual, residual, out=out)
-        out *= 1.0 / width**2
-        out += 1.0
-        return np.power(out, p / 2 - 1, out=out)  # w = (1 + e^2 / eps^2)^(p/2 - 1)
-
-    def value(residual: Floats, width: float) -> Floats:
-        return np.asarray(width**2 / p * ((1.0 + (residual / width) ** 2) ** (p / 2) - 1.0))
-
-    return Loss("lp", weight, value)
-
-
-def lp_prox(values: Floats, p: float, epsilon: float | Floats, penalty: float) -> Floats:
-    """The minimiser of ``(e^2 + eps^2)^(p/2) + (mu/2) (e - z)^2`` for every entry z.
-
-    It is the root of ``e + (p/mu) e (e^2 + eps^2)^(p/2 - 1) = z``. As long as the problem is convex (p = 1, or eps at
-    least ``sqrt(1 - p) |z|``) the left side is concave for e >= 0: Newton's method climbs to the root from below.
-
-    Examples
-    --------
-    >>> lp_prox(np.array([-2.0, 0.0, 2.0]), 1.0, 1e-6, 1.0).round(6)
-    array([-1.,  0.,  1.])
-    """
-    goal = np.abs(values)
-    root = goal / (1.0 + p / penalty * epsilon ** (p - 2))
-    for _ in range(_NEWTON_STEPS):
-        square = root * root + epsilon * epsilon
-        slope = p / penalty * square ** (p / 2 - 1)
-        root += (goal - root - slope * root) / (1.0 + slope * (1.0 + (p - 2) * root * root / square))
-    return np.asarray(np.copysign(root, values))
-
-
-def _grams(part: Floats, weights: Floats, mask: NDArray[np.bool_]) -> Floats:
-    """``S^T diag(w_i) S`` for every slice, in double precision, from the observed entries only."""
-    total = np.empty((len(weights), part.shape[1], part.shape[1]))
-    for gram, row, observed in zip(total, weights, mask, strict=True):
-        chosen = np.flatnonzero(observed)
-        design = part[chosen]
-        design *= np.sqrt(row[chosen, None])
-        gram[...] = design.T @ design
-    return total
-
-
-def _spans(total: int, step: int) -> list[slice]:
-    return [slice(start, min(start + step, total)) for start in range(0, total, step)]
 
 
 def _times(matrices: Floats, rows: Floats) -> Floats:

@@ -25,8 +25,9 @@ from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.robust_run import RingSnapshot, check_representable
+from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
+from ringlet.solvers.start import check_representable
 from ringlet.solvers.streamed_pass import Floats
 from ringlet.sources import ArraySource, Source
 

@@ -28,9 +28,9 @@ from ringlet.solvers.direction import DenseGram, GramFactor
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.recall import recall_array, recall_number
-from ringlet.solvers.robust_run import check_representable
 from ringlet.solvers.rows import row_core
 from ringlet.solvers.solver import IterativeSolver, Solver, check_fits_machine, working_dtype
+from ringlet.solvers.start import check_representable
 from ringlet.solvers.streamed_pass import Floats, unfold
 from ringlet.sources import ArraySource
 

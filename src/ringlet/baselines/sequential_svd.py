@@ -20,8 +20,9 @@ from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.robust_run import RingSnapshot, check_representable
+from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.solver import Solver, check_fits_machine, working_dtype
+from ringlet.solvers.start import check_representable
 from ringlet.solvers.streamed_pass import Floats
 
 __all__ = ["SequentialRun", "SequentialSVD", "Step", "Truncated", "balanced_factors", "left_vectors"]

@@ -23,8 +23,8 @@ from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.operators import Workspace
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.robust_run import check_representable
 from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
+from ringlet.solvers.start import check_representable
 from ringlet.solvers.streamed_pass import StreamedPass
 from ringlet.sources import Source
 

@@ -23,7 +23,8 @@ from ringlet.solvers.penalties import Knob, Knobs, Penalties
 from ringlet.solvers.problem import Problem, first_look
 from ringlet.solvers.rank_growth import parameters, widen, wider_rank
 from ringlet.solvers.recall import name_cores, recall_array, recall_number
-from ringlet.solvers.robust_run import Position, RingSnapshot, RobustRun
+from ringlet.solvers.ring_snapshot import RingSnapshot
+from ringlet.solvers.robust_run import Position, RobustRun
 
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing

@@ -28,7 +28,6 @@ __all__ = [
     "SweepRecord",
     "SweepReport",
     "drive",
-    "relative_change",
 ]
 
 # All that a fit under way knows and could not compute again: arrays and numbers by name.
@@ -306,12 +305,3 @@ def _resumable(run: Run) -> ResumableRun:
     if not isinstance(run, ResumableRun):
         raise TypeError(f"{type(run).__name__} cannot be resumed")
     return run
-
-
-def relative_change(new: NDArray[np.floating[Any]], old: NDArray[np.floating[Any]] | None) -> float:
-    """``||new - old||_F / ||new||_F``; infinite without an old one, zero if both vanish."""
-    if old is None:
-        return float("inf")
-    size = float(np.linalg.norm(new))
-    difference = float(np.linalg.norm(new - old))
-    return difference / size if size else (0.0 if difference == 0.0 else float("inf"))

@@ -13,8 +13,9 @@ import numpy as np
 from ringlet.execution import Threads
 from ringlet.ring import TensorRing
 from ringlet.robust import LOSSES, Kernel
+from ringlet.solvers.change import relative_change
 from ringlet.solvers.continuation import Continuation
-from ringlet.solvers.driver import SweepRecord, relative_change
+from ringlet.solvers.driver import SweepRecord
 from ringlet.solvers.extension_run import ExtensionRun
 from ringlet.solvers.new_slices import Slices
 

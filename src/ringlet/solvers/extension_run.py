@@ -14,13 +14,15 @@ from ringlet.ring.kronecker import KroneckerSum
 from ringlet.ring.mixed import mixed_gram
 from ringlet.robust import LOSSES
 from ringlet.sampling import Purpose, draw_subtensor, stream
+from ringlet.solvers.change import relative_change
 from ringlet.solvers.continuation import Continuation
 from ringlet.solvers.direction import GramFactor
-from ringlet.solvers.driver import relative_change
 from ringlet.solvers.new_slices import Slices
 from ringlet.solvers.operators import Workspace
 from ringlet.solvers.plan import plan_core
-from ringlet.solvers.robust_run import Sketch, automatic_ridge, fill_empty, unknowns_per_entry
+from ringlet.solvers.ridge import automatic_ridge, unknowns_per_entry
+from ringlet.solvers.ring_snapshot import fill_empty
+from ringlet.solvers.robust_run import Sketch
 from ringlet.solvers.smoothness import FollowingFactor, laplacian, roughness, smooth_solve
 from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
 from ringlet.solvers.trust import NARROWING, Trust, draw_pilot, rule_width

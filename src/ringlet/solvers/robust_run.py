@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
 from ringlet.execution import Placement, Profile, Threads
-from ringlet.ring import GramChain, TensorRing
+from ringlet.ring import GramChain
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
-from ringlet.ring.ranks import bond_limits
 from ringlet.robust import LOSSES, Kernel
 from ringlet.sampling import (
     Purpose,
@@ -23,8 +22,9 @@ from ringlet.sampling import (
     leverage_distribution,
     stream,
 )
+from ringlet.solvers.change import last_mode_gram, relative_change
 from ringlet.solvers.direction import GramFactor
-from ringlet.solvers.driver import RunState, SweepReport, relative_change
+from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.fit_plan import FitPlan
 from ringlet.solvers.operators import Workspace, entry_order
 from ringlet.solvers.penalties import Penalties
@@ -32,36 +32,27 @@ from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.reading import Ahead, hold
 from ringlet.solvers.recall import name_cores, recall_cores, recall_number
+from ringlet.solvers.ridge import automatic_ridge, unknowns_per_entry
+from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.rows import RowSource, row_core
 from ringlet.solvers.sketching import RegionPass, Regions, Subtensors
 from ringlet.solvers.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.solver import check_fits_machine, working_dtype
 from ringlet.solvers.spread_regions import SpreadRegions
-from ringlet.solvers.start import given_start, measure, random_start
-from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
+from ringlet.solvers.start import check_representable, given_start, measure, random_start
+from ringlet.solvers.streamed_pass import StreamedPass, refold
 from ringlet.solvers.trust import NARROWING, Trust, draw_pilot, pilot_entries, rule_width
 from ringlet.sources import ArraySource, Source
 
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = [
-    "Position",
-    "RingSnapshot",
-    "RobustRun",
-    "automatic_ridge",
-    "check_representable",
-    "fill_empty",
-    "unknowns_per_entry",
-]
+__all__ = ["Position", "RobustRun", "Sketch"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-# Of the automatic ridge: measured, see docs/decisions.md.
-_RIDGE, _RIDGE_LEAST, _RIDGE_MOST, _RIDGE_ONSET, _RIDGE_LEAST_TRUST = 2.0, 0.02, 0.3, 4.0, 1e-3
 _ENOUGH = 30  # observed entries of a slice for each of its unknowns, in a thrifty run
 _IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, end a fit
-_CHANGE_SLICES = 1024  # slices of the last mode that the stop rule compares at most
 
 
 @dataclass(frozen=True)
@@ -94,24 +85,6 @@ class Position:
     narrowest: float
     shape_gram: Floats | None
     penalties: Penalties
-
-
-@dataclass(frozen=True)
-class RingSnapshot:
-    """The cores at some moment, for data divided by `size`, and the slices that hold no data."""
-
-    cores: tuple[Core, ...]
-    size: float
-    empty: tuple[tuple[int, ...], ...]
-
-    def ring(self) -> TensorRing:
-        """The ring in the data's units; slices without any data are made from their neighbours."""
-        factor = self.cores[0].dtype.type(self.size ** (1 / len(self.cores)))
-        return TensorRing([core * factor for core in map(fill_empty, self.cores, self.empty)])
-
-    def tensor(self) -> NDArray[Any]:
-        """The dense estimate."""
-        return np.asarray(self.ring())
 
 
 class RobustRun:
@@ -205,7 +178,7 @@ class RobustRun:
 
     def recall_change(self) -> None:
         """Let the next sweep tell its change against the present cores."""
-        self._shape_gram = self._last_mode_gram()
+        self._shape_gram = last_mode_gram(self._cores, self._grams)
 
     def look_at(self, problem: Problem, placement: Placement | None) -> None:
         """Fit this data from now on: the same tensor with other entries observed."""
@@ -213,7 +186,7 @@ class RobustRun:
         self._problem, self._placement = problem, placement
         self._open_readers()
 
-    def snapshot(self) -> "RingSnapshot":
+    def snapshot(self) -> RingSnapshot:
         """The present model; cores are replaced, never written to, so it need not copy them."""
         return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
 
@@ -253,7 +226,7 @@ class RobustRun:
                     self._cores[mode] = core
                     self._grams.replace(mode, core)
                     moved = True
-        before, self._shape_gram = self._shape_gram, self._last_mode_gram()
+        before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, self._grams)
         settling = False
         if trusts:
             width = trusts[-1].width
@@ -467,13 +440,6 @@ class RobustRun:
             self._gram_room = np.zeros(size * size)
         return self._gram_room[: size * size].reshape(size, size)
 
-    def _last_mode_gram(self) -> NDArray[np.float64]:
-        """D = A_N G_N A_N^T, the Gram matrix of the model's last unfolding (at evenly spaced slices, if many)."""
-        last = self._cores[-1]
-        chosen = np.linspace(0, last.shape[1] - 1, min(last.shape[1], _CHANGE_SLICES)).astype(np.intp)
-        rows = unfold(last[:, chosen, :]).astype(np.float64)
-        return rows @ self._grams.gram_without(len(self._cores) - 1) @ rows.T
-
     def _columns(self, mode: int) -> int:
         shape = self._problem.source.shape
         return prod(shape) // shape[mode]
@@ -481,62 +447,6 @@ class RobustRun:
     @property
     def _observed_share(self) -> float:
         return self._problem.survey.observed / prod(self._problem.source.shape)
-
-
-def automatic_ridge(unknowns: float, trusted: float, level: float) -> float:
-    """A penalty on the cores, relative to the mean diagonal of the Gram matrix, from how well the data determine them.
-
-    The more unknowns a slice has for each entry that speaks for it, the larger the penalty; where all entries are
-    observed and trusted it is zero. The worst determined core counts for all: penalties that differ between cores would
-    only move weight from one to the other.
-
-    Parameters
-    ----------
-    unknowns : float
-        Of a slice, over its entries.
-    trusted : float
-        Share of the entries that are observed and trusted.
-    level : float
-        How far the data lie from zero, to which the penalty pulls, in units of their size; at least 1.
-    """
-    trusted = max(trusted, _RIDGE_LEAST_TRUST)
-    doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
-    return doubt * min(max(_RIDGE * (unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST) / level
-
-
-def check_representable(size: float, dtype: np.dtype[Any]) -> None:
-    """Refuse data so large or so small that the working precision cannot hold their size or its inverse."""
-    limits = np.finfo(dtype)
-    if not float(limits.tiny) * 1e3 < size < float(limits.max) / 1e3:
-        raise ArgumentError(
-            f"the data vary by {size:.3g}, which {dtype} cannot work with; "
-            + ("leave dtype out, or give dtype='float64'" if dtype.itemsize == 4 else "scale the data first")
-        )
-
-
-def fill_empty(core: Core, empty: Sequence[int]) -> Core:
-    """Slices that no entry speaks for, interpolated between the nearest slices that have data."""
-    if not empty:
-        return core
-    filled = core.copy()
-    known = np.setdiff1d(np.arange(core.shape[1]), empty)
-    for i in empty:
-        right = int(np.searchsorted(known, i))
-        if right in (0, len(known)):
-            filled[:, i] = core[:, known[min(right, len(known) - 1)]]
-        else:
-            low, high = known[right - 1], known[right]
-            share = core.dtype.type((i - low) / (high - low))
-            filled[:, i] = (1 - share) * core[:, low] + share * core[:, high]
-    return filled
-
-
-def unknowns_per_entry(shape: Sequence[int], rank: Sequence[int]) -> float:
-    """Unknowns of a slice over entries of a slice, of the core for which that is largest."""
-    limits = bond_limits(shape, rank)
-    return max(
-        limits[mode] * limits[(mode + 1) % len(shape)] * length / prod(shape) for mode, length in enumerate(shape)
-    )
 
 
 def _mean(numbers: Sequence[float]) -> float:

@@ -14,7 +14,7 @@ from ringlet.ring.chain import Core
 from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import Source, Survey
 
-__all__ = ["Scale", "given_start", "measure", "random_start"]
+__all__ = ["Scale", "check_representable", "given_start", "measure", "random_start"]
 
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
@@ -131,3 +131,13 @@ def given_start(
     order = len(cores)
     log_common = (sum(np.log(norms)) - np.log(size)) / order
     return [(core * (np.exp(log_common) / norm)).astype(dtype) for core, norm in zip(cores, norms, strict=True)]
+
+
+def check_representable(size: float, dtype: np.dtype[Any]) -> None:
+    """Refuse data so large or so small that the working precision cannot hold their size or its inverse."""
+    limits = np.finfo(dtype)
+    if not float(limits.tiny) * 1e3 < size < float(limits.max) / 1e3:
+        raise ArgumentError(
+            f"the data vary by {size:.3g}, which {dtype} cannot work with; "
+            + ("leave dtype out, or give dtype='float64'" if dtype.itemsize == 4 else "scale the data first")
+        )

@@ -1,0 +1,48 @@
+"""The ring of a fit at some moment, in the data's units."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring import TensorRing
+from ringlet.ring.chain import Core
+
+__all__ = ["RingSnapshot", "fill_empty"]
+
+
+@dataclass(frozen=True)
+class RingSnapshot:
+    """The cores at some moment, for data divided by `size`, and the slices that hold no data."""
+
+    cores: tuple[Core, ...]
+    size: float
+    empty: tuple[tuple[int, ...], ...]
+
+    def ring(self) -> TensorRing:
+        """The ring in the data's units; slices without any data are made from their neighbours."""
+        factor = self.cores[0].dtype.type(self.size ** (1 / len(self.cores)))
+        return TensorRing([core * factor for core in map(fill_empty, self.cores, self.empty)])
+
+    def tensor(self) -> NDArray[Any]:
+        """The dense estimate."""
+        return np.asarray(self.ring())
+
+
+def fill_empty(core: Core, empty: Sequence[int]) -> Core:
+    """Slices that no entry speaks for, interpolated between the nearest slices that have data."""
+    if not empty:
+        return core
+    filled = core.copy()
+    known = np.setdiff1d(np.arange(core.shape[1]), empty)
+    for i in empty:
+        right = int(np.searchsorted(known, i))
+        if right in (0, len(known)):
+            filled[:, i] = core[:, known[min(right, len(known) - 1)]]
+        else:
+            low, high = known[right - 1], known[right]
+            share = core.dtype.type((i - low) / (high - low))
+            filled[:, i] = (1 - share) * core[:, low] + share * core[:, high]
+    return filled
