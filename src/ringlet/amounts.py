@@ -4,7 +4,7 @@ import re
 
 from ringlet.errors import ArgumentError
 
-__all__ = ["format_bytes", "parse_bytes"]
+__all__ = ["format_bytes", "parse_bytes", "round_up"]
 
 _UNITS = {
     "": 1,
@@ -30,7 +30,7 @@ def parse_bytes(amount: int | str, name: str = "memory") -> int:
     if isinstance(amount, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", amount.lower())
         if match:
-            return int(float(match[1]) * _UNITS[match[2] or ""])
+            return round(float(match[1]) * _UNITS[match[2] or ""])
     elif isinstance(amount, int) and not isinstance(amount, bool) and amount > 0:
         return amount
     raise ArgumentError(
@@ -51,3 +51,15 @@ def format_bytes(amount: float) -> str:
             return f"{amount:.3g} {unit}"
         amount /= 1000
     return f"{amount:.3g} TB"
+
+
+def round_up(amount: int) -> int:
+    """The next larger amount that `format_bytes` writes without rounding it.
+
+    Examples
+    --------
+    >>> format_bytes(13_140_001), format_bytes(round_up(13_140_001))
+    ('13.1 MB', '13.2 MB')
+    """
+    step = int(10 ** max(0, len(str(amount)) - 3))
+    return -(-amount // step) * step

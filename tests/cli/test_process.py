@@ -26,6 +26,12 @@ def test_success_exits_0_with_nothing_but_json_on_stdout(tmp_path):
     assert json.loads(done.stdout)["outputs"] == [str(tmp_path / "x.ring")]
 
 
+def test_the_package_can_be_run_as_a_module(tmp_path):
+    command = [sys.executable, "-m", "ringlet", "info", str(tmp_path / "nowhere.npy")]
+    failed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (failed.returncode, failed.stderr) == (2, f"error: {tmp_path / 'nowhere.npy'} does not exist\n")
+
+
 def test_wrong_input_exits_2_with_one_line_on_stderr(tmp_path):
     failed = ringlet("info", tmp_path / "nowhere.npy")
     assert failed.returncode == 2

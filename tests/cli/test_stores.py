@@ -55,6 +55,21 @@ def test_a_store_can_become_another_kind_of_file(run, stores, photo, suffix):
     assert np.abs(load(out).array.astype(int) - photo).mean() < 3
 
 
+@pytest.mark.parametrize("suffix", [".npy", ".zarr", ".h5"])
+def test_a_file_restored_in_place_still_shows_what_was_wrong_in_it(run, stores, photo, ruin, suffix):
+    path = stores / f"x{suffix}"
+    np.save(stores / "x.npy", ruin(photo))
+    told = {}
+    for out, name in ((stores / f"clean{suffix}", "apart.png"), (path, "inplace.png")):
+        command = ("restore", path, "-o", out, "--outliers", stores / name, "--rank", "4,4,3", "--force", "--json")
+        result = run(*command, "--quiet")
+        assert result.exit_code == 0, result.stderr
+        told[name] = json.loads(result.stdout)["outlier_share"]
+    assert told["inplace.png"] == told["apart.png"] > 0.1
+    np.testing.assert_array_equal(load(stores / "inplace.png").array, load(stores / "apart.png").array)
+    assert np.abs(load(path).array.astype(int) - photo).mean() < 3
+
+
 def test_existing_stores_are_replaced_only_when_asked(run, stores):
     (stores / "clean.zarr").mkdir()
     (stores / "clean.zarr" / "precious.txt").write_text("mine")

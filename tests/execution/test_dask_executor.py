@@ -4,7 +4,10 @@ import logging
 import subprocess
 import sys
 
+import dask.array
+import numpy as np
 import pytest
+import zarr
 
 from cluster_fits import RANK, bits, tensor, when
 from ringlet import AWRTRD, SAWRTRD, DaskExecutor, decompose
@@ -81,6 +84,27 @@ def test_large_arrays_in_memory_are_refused(client, monkeypatch):
     monkeypatch.setattr("ringlet.execution.dask_executor._LARGEST_ARRAY", 1000)
     with pytest.raises(ArgumentError, match=r"kB in memory are too large to be sent .*zarr"):
         decompose(tensor("uint8"), RANK, executor=DaskExecutor(client))
+
+
+def test_large_arrays_of_automatic_fits_are_refused(client, monkeypatch):
+    """Also where they are so large that held-out entries are hidden as they are read."""
+    monkeypatch.setattr("ringlet.execution.dask_executor._LARGEST_ARRAY", 1000)
+    monkeypatch.setattr("ringlet.solvers.heldout._MASK_ENTRIES", 1000)
+    with pytest.raises(ArgumentError, match=r"kB in memory are too large to be sent .*zarr"):
+        decompose(tensor("uint8"), executor=DaskExecutor(client))
+
+
+@pytest.mark.parametrize("rank", [RANK, "auto"])
+@pytest.mark.parametrize("as_mask", [False, True])
+def test_stores_in_memory_count_as_memory(client, monkeypatch, rank, as_mask):
+    monkeypatch.setattr("ringlet.execution.dask_executor._LARGEST_ARRAY", 1000)
+    x = tensor("uint8")
+    content = np.random.default_rng(0).random(x.shape) < 0.5 if as_mask else x
+    store = zarr.create_array(zarr.storage.MemoryStore(), shape=x.shape, chunks=(20, 20, 3, 5), dtype=content.dtype)
+    store[...] = content
+    data, mask = (dask.array.from_array(x, chunks=20), store) if as_mask else (store, None)
+    with pytest.raises(ArgumentError, match=r"kB in memory are too large to be sent .*zarr"):
+        decompose(data, rank, mask=mask, executor=DaskExecutor(client))
 
 
 def test_wrong_executors_and_solvers_are_refused(client):

@@ -135,6 +135,17 @@ def test_threads_and_memory_may_change_meanwhile(quick_path):
     )
 
 
+def test_where_a_rank_is_found_the_budget_is_part_of_the_fit(quick_path):
+    """Bonds grow as far as it allows, so another one may end in another ring."""
+    first = SAWRTRD(samples=60, sweeps=4, tol=0, memory="1GB")
+    decompose(HOLED, solver=first, checkpoint=quick_path / "x", callback=lambda state: state.sweep == 2)
+    for memory, told in (("2GB", "2000000000"), (None, "None")):
+        with pytest.raises(ArgumentError, match=f"another fit: memory is 1000000000 there and {told} here"):
+            decompose(HOLED, solver=dataclasses.replace(first, memory=memory), checkpoint=quick_path / "x")
+    same = dataclasses.replace(first, memory=10**9)  # in other words
+    assert bits(decompose(HOLED, solver=same, checkpoint=quick_path / "x")) == bits(decompose(HOLED, solver=first))
+
+
 def test_every_says_how_often_and_the_end_is_always_saved(quick_path, monkeypatch):
     from ringlet.store.checkpoint import FitCheckpoint
 

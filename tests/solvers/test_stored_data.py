@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from itertools import groupby, product
 
 import dask.array
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 import zarr
 
 from ringlet import AWRTRD, SAWRTRD, decompose, plan
+from ringlet.amounts import parse_bytes
 from ringlet.errors import ArgumentError, BudgetError, FormatError
 from ringlet.report import outliers
 from ringlet.report.outliers import outlier_share
 from ringlet.sampling import ChunkDraw, Purpose
 from ringlet.solvers import fit_plan, robust_run, sketching
+from ringlet.solvers.automatic_run import AutomaticRun
 from ringlet.solvers.reading import Ahead, hold
 from ringlet.solvers.start import Scale
 from ringlet.sources import ArraySource, ChunkedSource
@@ -86,6 +89,9 @@ class Counting:
 
     def __init__(self, array):
         self.array, self.dtype = array, array.dtype
+        self.restart()
+
+    def restart(self):
         self.reads, self.threads = Counter(), set()
 
     def __getitem__(self, block):
@@ -110,6 +116,55 @@ def test_a_sketch_is_read_once_and_the_next_one_ahead(damaged, monkeypatch):
     assert "ringlet-read" in counting.threads
 
 
+@pytest.fixture
+def moments(monkeypatch):
+    """The sweep and mode of every core update, in their order."""
+    found, real = [], robust_run.RobustRun._draw
+
+    def spy(self, sweep, mode):
+        found.append((sweep, mode))
+        return real(self, sweep, mode)
+
+    monkeypatch.setattr(robust_run.RobustRun, "_draw", spy)
+    return found
+
+
+def cells(chunks, sizes, moment):
+    """The chunks that an update looks at."""
+    index = ChunkDraw.plan(chunks, 400, whole=moment[1]).indices(1, Purpose.SAMPLE, *moment)
+    return set(product(*(np.unique(chosen // size) for chosen, size in zip(index, sizes, strict=True))))
+
+
+@pytest.mark.parametrize("rank", ["auto", RANK])
+def test_an_automatic_fit_reads_no_block_in_vain_also_where_it_tries_something(damaged, moments, monkeypatch, rank):
+    counting, begin = Counting(damaged), AutomaticRun.sweep
+    source = ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS))
+
+    def sweep(self, number):
+        if number == 1:  # all that is read before: the first look, the scale, the held-out entries
+            counting.restart()
+        return begin(self, number)
+
+    monkeypatch.setattr(AutomaticRun, "sweep", sweep)
+    decompose(source, rank, solver=SAWRTRD(samples=400, sweeps=14, smooth="auto"), seed=1)
+    assert len(moments) > 14 * 4  # something was tried
+    expected = Counter()
+    for moment, _ in groupby(moments):  # an update that is tried once more needs no other block
+        expected.update(cells(source.chunks, CHUNKS, moment))
+    assert counting.reads == expected
+    assert "ringlet-read" in counting.threads
+
+
+def test_an_automatic_fit_visits_every_chunk(damaged, moments):
+    sizes = (10, 9, 3, 20)
+    source = ChunkedSource(damaged, regular_chunks(SHAPE, sizes))
+    draw = ChunkDraw.plan(source.chunks, 400, whole=3)
+    assert draw.groups == (2, 2, 1, 1)
+    decompose(source, RANK, solver=SAWRTRD(samples=400, sweeps=draw.round, smooth="auto", tol=0), seed=1)
+    seen = [cells(source.chunks, sizes, moment) for moment in moments if moment[1] == 3]
+    assert set().union(*seen) == set(np.ndindex(4, 4, 1, 1))
+
+
 def test_all_entries_stream_by_in_regions_of_whole_chunks(damaged, monkeypatch):
     whole = np.asarray(decompose(stored(damaged), RANK, solver=AWRTRD(sweeps=3)).ring)
     for module in (fit_plan, sketching):
@@ -126,26 +181,36 @@ def test_all_entries_stream_by_in_regions_of_whole_chunks(damaged, monkeypatch):
 
 
 def test_the_budget_never_changes_the_bits(damaged):
-    smallest = _smallest(SAWRTRD(samples=400, memory=1))
-    lean = SAWRTRD(samples=400, sweeps=3, memory=smallest)
+    high = _smallest(SAWRTRD(samples=400, memory=1))
+    low = high // 2
+    while high - low > 1:  # the message names a rounded number
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_possible(SAWRTRD(samples=400, memory=middle)) else (middle, high)
+    lean = SAWRTRD(samples=400, sweeps=3, memory=high)
     assert not lean.plan(SHAPE, RANK, np.dtype("f4"), stored(damaged).chunks).reads_ahead
     expected = bits(decompose(stored(damaged), RANK, solver=SAWRTRD(samples=400, sweeps=3)))
     assert bits(decompose(stored(damaged), RANK, solver=lean)) == expected
 
 
+def _is_possible(solver):
+    try:
+        return plan(SHAPE, RANK, solver=solver, dtype="f4", chunks=CHUNKS) is not None
+    except BudgetError:
+        return False
+
+
 def _smallest(solver):
     with pytest.raises(BudgetError, match="the smallest possible budget is") as caught:
         plan(SHAPE, RANK, solver=solver, dtype="f4", chunks=CHUNKS)
-    amount, unit = str(caught.value).split("budget is ")[1].split(";")[0].split()
-    return int(float(amount) * 1.005 * {"kB": 1e3, "MB": 1e6}[unit]) + 1
+    return parse_bytes(str(caught.value).split("budget is ")[1].split(";")[0])
 
 
+@pytest.mark.parametrize("threads", range(1, 9))
 @pytest.mark.parametrize("kind", [SAWRTRD, AWRTRD])
-def test_impossible_budgets_are_refused_with_the_smallest_possible_one(kind):
-    smallest = _smallest(kind(memory="1kB"))
-    assert plan(SHAPE, RANK, solver=kind(memory=smallest), dtype="f4", chunks=CHUNKS).memory <= smallest
-    with pytest.raises(BudgetError):
-        plan(SHAPE, RANK, solver=kind(memory=int(0.98 * smallest)), dtype="f4", chunks=CHUNKS)
+def test_impossible_budgets_are_refused_with_the_smallest_possible_one(kind, threads):
+    smallest = _smallest(kind(memory="1kB", threads=threads))
+    assert _is_possible(kind(memory=smallest, threads=threads))
+    assert not _is_possible(kind(memory=int(0.98 * smallest), threads=threads))
 
 
 def test_an_impossible_budget_is_refused_before_anything_is_read(damaged):
@@ -197,9 +262,10 @@ def test_reading_ahead_gives_what_was_asked_for_even_out_of_order():
         return n * n
 
     squares = Ahead(square, lambda n: n + 1)
-    assert [squares(n) for n in (1, 2, 7, 8)] == [1, 4, 49, 64]
+    assert [squares(n) for n in (1, 2, 2, 7, 7, 8)] == [1, 4, 4, 49, 49, 64]
     squares.close()
     assert asked[:2] == [1, 2]
+    assert Counter(asked).most_common(1)[0][1] == 1
 
 
 def test_what_is_held_lies_in_the_order_asked_for():

@@ -19,8 +19,8 @@ from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError
 from ringlet.execution.cluster import check_cluster, connected, describe, import_distributed, named_failures, workers
 from ringlet.execution.parcel import Parcel
 from ringlet.execution.threads import Threads
-from ringlet.sources import ArraySource, Source
-from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources import Source
+from ringlet.sources.stores import bytes_in_memory
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -112,7 +112,7 @@ class DaskExecutor:
     @contextmanager
     def place(self, source: Source) -> Iterator["Placement"]:
         """Make a source known to the workers, for as long as the context is open."""
-        size = _bytes_in_memory(source)
+        size = bytes_in_memory(source)
         if size > _LARGEST_ARRAY:
             raise ArgumentError(
                 f"data of {format_bytes(size)} in memory are too large to be sent to workers (at most "
@@ -208,16 +208,6 @@ class Placement:
                         f"{describe(self._client)} has had no workers for {_WORKERLESS_SECONDS:g} s; start some, and "
                         "the fit again, from its checkpoint if there is one"
                     ) from None
-
-
-def _bytes_in_memory(source: Source) -> int:
-    """Bytes of a source, its masks included, that are in memory here and would have to be sent."""
-    if isinstance(source, ArraySource):
-        return sum(part.nbytes for part in (source.array, source.mask, source.masked) if part is not None)
-    if isinstance(source, ChunkedSource):
-        return sum(map(_bytes_in_memory, source.masks))
-    inner = getattr(source, "source", None)  # of a source that stands for a part of another
-    return 0 if inner is None else _bytes_in_memory(inner)
 
 
 def _work(placed: Parcel, call: Parcel, item: Parcel) -> Parcel:

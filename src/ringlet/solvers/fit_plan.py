@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ringlet.amounts import format_bytes
+from ringlet.amounts import format_bytes, round_up
 from ringlet.errors import BudgetError
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import ChunkDraw
@@ -166,7 +166,7 @@ def plan_fit(
     if memory is not None and smallest > memory:
         raise BudgetError(
             f"memory={format_bytes(memory)} is too little for rank {rank} on shape {shape}; "
-            f"the smallest possible budget is {format_bytes(smallest)}; a smaller rank"
+            f"the smallest possible budget is {format_bytes(round_up(smallest))}; a smaller rank"
             f"{'' if samples is None else ' or fewer samples'} needs less"
         )
     next_held = max(part.held for part in parts) * (data_itemsize + 1)

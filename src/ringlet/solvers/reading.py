@@ -38,33 +38,38 @@ def hold(source: Source, index: Sequence[slice | NDArray[np.intp]], order: tuple
 
 
 class Ahead(Generic[Key, Result]):
-    """A function whose next result is made in the background while this one is used.
+    """A function whose next result is made in the background while this one is used, as often as asked for in a row.
 
     Parameters
     ----------
     function : callable of one argument
         Deterministic.
     following : callable
-        The argument that will be asked for after this one, or None.
+        The argument that will be asked for after this one, or None where that is not certain.
 
     Examples
     --------
     >>> squares = Ahead(lambda n: n * n, lambda n: n + 1 if n < 3 else None)
-    >>> [squares(n) for n in (1, 2, 3)]
-    [1, 4, 9]
+    >>> [squares(n) for n in (1, 2, 2, 3)]
+    [1, 4, 4, 9]
     >>> squares.close()
     """
 
     def __init__(self, function: Callable[[Key], Result], following: Callable[[Key], Key | None]) -> None:
         self._function = function
         self._following = following
+        self._now: tuple[Key, Result] | None = None
         self._next: tuple[Key, Future[Result]] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ringlet-read")
 
     def __call__(self, key: Key) -> Result:
         """The result for this argument; that for the following one is begun."""
+        if self._now is not None and self._now[0] == key:
+            return self._now[1]
+        self._now = None  # no two results are in memory while another is made
         waiting, self._next = self._next, None
         result = waiting[1].result() if waiting is not None and waiting[0] == key else self._function(key)
+        self._now = key, result
         following = self._following(key)
         if following is not None:
             self._next = following, self._thread.submit(self._function, following)
@@ -72,5 +77,5 @@ class Ahead(Generic[Key, Result]):
 
     def close(self) -> None:
         """End the background thread; what it is reading is dropped."""
-        self._next = None
+        self._now = self._next = None
         self._thread.shutdown(wait=True, cancel_futures=True)

@@ -108,7 +108,7 @@ class RobustRing(IterativeSolver):
         with ExitStack() as stack:
             threads = stack.enter_context(Threads(self.threads))
             placement = stack.enter_context(seen.place())
-            run = RobustRun(self, seen, threads, placement, samples=samples, sampling=sampling)
+            run = RobustRun(self, seen, threads, placement, samples=samples, sampling=sampling, steady=judge is None)
             stack.enter_context(closing(run))
             if judge is None:
                 yield run

@@ -103,6 +103,7 @@ class RobustRun:
         *,
         samples: int | None,
         sampling: str,
+        steady: bool = True,
     ) -> None:
         self._solver = solver
         self._problem = problem
@@ -110,6 +111,8 @@ class RobustRun:
         self._placement = placement
         self._samples = samples
         self._sampling = sampling
+        self._steady = steady  # the sweep after this one has the next number
+        self._modes: Sequence[int] = range(len(problem.source.shape))  # of the present sweep
         self._workspace = Workspace()
         self.profile = Profile()
         self._loss = LOSSES[solver.loss]
@@ -217,7 +220,8 @@ class RobustRun:
     def sweep(self, number: int, modes: Sequence[int] | None = None) -> SweepReport:
         """Update every core once, or those of some modes."""
         moved, trusts = False, []
-        for mode in range(len(self._cores)) if modes is None else modes:
+        self._modes = range(len(self._cores)) if modes is None else modes
+        for mode in self._modes:
             with self.profile.part(f"mode {mode}"):
                 trust, core = self._update(number, mode)
                 if trust is not None:
@@ -326,11 +330,12 @@ class RobustRun:
         return hold(self._problem.source, index, entry_order(plan_core(sizes, self._problem.rank, moment[1])))
 
     def _following(self, moment: tuple[int, int]) -> tuple[int, int] | None:
-        """The core update after this one."""
+        """The core update after this one; None where something else may be tried first."""
         sweep, mode = moment
-        if mode + 1 < len(self._cores):
-            return sweep, mode + 1
-        return (sweep + 1, 0) if sweep < self._solver.sweeps else None
+        later = self._modes[self._modes.index(mode) + 1 :]
+        if later:
+            return sweep, later[0]
+        return (sweep + 1, 0) if self._steady and sweep < self._solver.sweeps else None
 
     def _draw_rows(self, mode: int, rng: np.random.Generator) -> Sketch:
         """Single rows of the unfolding, as an order-2 problem: (core k, the product of all others at the rows)."""

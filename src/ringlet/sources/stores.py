@@ -15,7 +15,7 @@ from ringlet.sources.base import Chunks, Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
 
-__all__ = ["backed_by_dask", "check_open", "import_h5py", "import_zarr", "store_source"]
+__all__ = ["backed_by_dask", "bytes_in_memory", "check_open", "import_h5py", "import_zarr", "store_source"]
 
 
 def import_zarr() -> ModuleType:
@@ -72,6 +72,33 @@ def check_open(name: str, given: Any) -> None:
 def backed_by_dask(source: Source) -> bool:
     """Whether the entries of a source come from a dask array."""
     return isinstance(source, ChunkedSource) and isinstance(source.array, _DaskArray)
+
+
+def bytes_in_memory(source: Source) -> int:
+    """Bytes of a source, its masks included, that are in memory here and nowhere else.
+
+    Examples
+    --------
+    >>> bytes_in_memory(ArraySource(np.zeros((3, 4)), np.ones((3, 4), bool)))
+    108
+    """
+    if isinstance(source, ArraySource):
+        return sum(part.nbytes for part in (source.array, source.mask, source.masked) if part is not None)
+    if isinstance(source, ChunkedSource):
+        return _bytes_of(source.array) + sum(map(bytes_in_memory, source.masks))
+    inner = getattr(source, "source", None)  # of a source that stands for a part of another
+    return 0 if inner is None else bytes_in_memory(inner)
+
+
+def _bytes_of(array: Any) -> int:
+    """Of an array in chunks, or of one that another wraps."""
+    zarr: Any = sys.modules.get("zarr")
+    if zarr is not None and isinstance(array, zarr.Array):
+        return int(array.nbytes_stored()) if isinstance(array.store, zarr.storage.MemoryStore) else 0
+    if isinstance(array, np.ndarray):
+        return array.nbytes
+    inner = getattr(array, "array", None)
+    return 0 if inner is None else _bytes_of(inner)
 
 
 def _from_zarr(array: Any) -> ChunkedSource:

@@ -36,7 +36,7 @@ def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
         "range of the data": [_plain(found.minimum), _plain(found.maximum)],
         "fingerprint of the data": fingerprint(source),
         "rank": list(problem.rank) if problem.choice is None else str(problem.choice),
-        "memory": None if problem.choice is None else _plain(solver.memory),  # bonds grow as far as it allows
+        "memory": None if problem.choice is None else solver.budget,  # bonds grow as far as it allows
         "seed": problem.seed,
         "init": None if problem.init is None else _hash_cores(problem.init),
         "solver": type(solver).__name__,
