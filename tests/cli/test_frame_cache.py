@@ -1,7 +1,10 @@
 """Videos and folders of frames as stores: decoded once, found again, made anew when the file changes, never half."""
 
+import hashlib
 import os
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -53,6 +56,60 @@ def test_a_video_is_decoded_once_into_a_store_beside_it(clip, monkeypatch):
     assert {path.name for path in clip.parent.iterdir()} == {"clip.mp4", "clip.mp4.zarr"}
     monkeypatch.setattr(frame_cache, "opened_frames", None)  # nothing is decoded any more
     np.testing.assert_array_equal(whole(cached_frames(clip, "video").source), in_memory.array)
+
+
+MAKER = """
+import hashlib, sys, time
+from pathlib import Path
+from ringlet.store import frame_cache
+
+clip, signs, role = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+decode, append = frame_cache._decode, frame_cache._append
+frame_cache.import_zarr()
+
+def wait_for(count, name, seconds=60):
+    end = time.monotonic() + seconds
+    while len(list(signs.glob(name))) < count and time.monotonic() < end:
+        time.sleep(0.001)
+
+def slowly(array, batch):
+    if not (signs / "begun").exists():
+        (signs / "begun").touch()
+        wait_for(2, "asks-*")
+        wait_for(2, "decodes-*", seconds=0.5)  # the first does, and nobody else may
+    append(array, batch)
+
+def noted(*given):
+    (signs / f"decodes-{role}").touch()
+    decode(*given)
+
+frame_cache._append, frame_cache._decode = slowly, noted
+if role != "first":
+    wait_for(1, "begun")
+    (signs / f"asks-{role}").touch()
+source = frame_cache.cached_frames(clip, "video").source
+values = source.read(tuple(slice(0, length) for length in source.shape))[0]
+print(hashlib.sha256(values.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_processes_that_want_the_same_cache_at_once_all_get_a_whole_one(clip, tmp_path, stale):
+    """Two ask while a third is in the middle of making it."""
+    if stale:
+        cached_frames(clip, "video")
+        os.utime(clip, ns=(1, 1))
+    signs = tmp_path / "signs"
+    signs.mkdir()
+    makers = [
+        subprocess.Popen([sys.executable, "-c", MAKER, clip, signs, role], stdout=subprocess.PIPE, text=True)
+        for role in ("first", "a", "b")
+    ]
+    digests = [maker.communicate(timeout=120)[0].strip() for maker in makers]
+    assert [maker.returncode for maker in makers] == [0] * 3
+    assert digests == [hashlib.sha256(np.ascontiguousarray(load(clip).array).tobytes()).hexdigest()] * 3
+    assert [sign.name for sign in signs.glob("decodes-*")] == ["decodes-first"]
+    assert {path.name for path in tmp_path.iterdir()} == {"clip.mp4", "clip.mp4.zarr", "signs"}
 
 
 def test_a_cache_of_another_file_is_made_anew(clip, film):

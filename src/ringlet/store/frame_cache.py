@@ -17,6 +17,7 @@ from ringlet.sources.kinds import Kind, is_zarr, reading
 from ringlet.sources.media import frame_files, opened_frames
 from ringlet.sources.stores import import_zarr, store_source
 from ringlet.store.atomic import atomic_folder
+from ringlet.store.locking import one_at_a_time
 
 __all__ = ["cached_frames"]
 
@@ -28,6 +29,8 @@ _NAMES = ("height", "width", "colour", "frame")
 
 def cached_frames(path: Path, kind: Kind, folder: Path | None = None) -> Loaded:
     """A video or a folder of frames through its cache, which is made if it is not there or not of this very file.
+
+    If another process is making it, this one waits.
 
     Parameters
     ----------
@@ -46,12 +49,13 @@ def cached_frames(path: Path, kind: Kind, folder: Path | None = None) -> Loaded:
     """
     zarr = import_zarr()
     cache = _cache_path(path, folder)
-    identity = _identity(path, kind)
-    found = _label(cache)
-    if found is None or found.get("of") != identity:
-        _check_writable(cache, replaces=found is not None)
-        with reading(path):
-            _decode(path, kind, cache, identity)
+    with one_at_a_time(path):
+        identity = _identity(path, kind)
+        found = _label(cache)
+        if found is None or found.get("of") != identity:
+            _check_writable(cache, replaces=found is not None)
+            with reading(path):
+                _decode(path, kind, cache, identity)
     array = zarr.open_array(str(cache), mode="r")
     source = store_source(array)
     assert source is not None  # noqa: S101 - it is a zarr array

@@ -1,0 +1,36 @@
+"""One process at a time. Knows paths and the operating system, nothing of what is done meanwhile."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["one_at_a_time"]
+
+
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait until nobody else, here or in another process, is inside such a block for the same file or folder.
+
+    It is an flock on what is at `path` itself: nothing is written, and the system drops it when a process dies. Where
+    there is none, on Windows and on some network file systems, nobody waits.
+
+    Examples
+    --------
+    >>> with one_at_a_time(Path()):
+    ...     pass
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
