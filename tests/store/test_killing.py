@@ -39,4 +39,4 @@ def test_a_fit_killed_before_or_after_any_file_operation_ends_in_the_same_bits(q
     operations = Counter(outcome["operation"] for outcome in found)
     assert operations["replace"] == 2 * 3  # before and after, in three sweeps
     assert operations["fsync"] == 2 * (1 + 2 * 3)  # the folder's name, then every file and the folder
-    assert operations["write"] == 2 * 3
+    assert operations["writelines"] == 2 * 3

@@ -13,7 +13,7 @@ from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
 from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import ArraySource, Block, Source
-from ringlet.sources.base import Chunks
+from ringlet.sources.wrapping import WrappingSource
 
 __all__ = ["HiddenSource", "Judge", "Lot", "Verdict", "hide"]
 
@@ -71,36 +71,10 @@ class Lot:
 
 
 @dataclass(frozen=True)
-class HiddenSource:
+class HiddenSource(WrappingSource):
     """A source of which the entries that a lot draws are missing."""
 
-    source: Source
     lot: Lot
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Size of every mode."""
-        return self.source.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the stored entries."""
-        return self.source.dtype
-
-    @property
-    def chunks(self) -> Chunks | None:
-        """Lengths of the stored chunks along every mode."""
-        return self.source.chunks
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the modes."""
-        return self.source.names
-
-    @property
-    def units(self) -> str | None:
-        """Unit of the entries."""
-        return self.source.units
 
     def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values of a block, and which of them are observed and not held out."""

@@ -14,6 +14,7 @@ from ringlet.sources.annotations import mode_names, told_missing, told_units
 from ringlet.sources.base import Chunks, Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
+from ringlet.sources.wrapping import WrappingSource
 
 __all__ = ["backed_by_dask", "bytes_in_memory", "check_open", "import_h5py", "import_zarr", "store_source"]
 
@@ -86,8 +87,7 @@ def bytes_in_memory(source: Source) -> int:
         return sum(part.nbytes for part in (source.array, source.mask, source.masked) if part is not None)
     if isinstance(source, ChunkedSource):
         return _bytes_of(source.array) + sum(map(bytes_in_memory, source.masks))
-    inner = getattr(source, "source", None)  # of a source that stands for a part of another
-    return 0 if inner is None else bytes_in_memory(inner)
+    return bytes_in_memory(source.source) if isinstance(source, WrappingSource) else 0
 
 
 def _bytes_of(array: Any) -> int:

@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import IndexingError
-from ringlet.sources.base import Block, Chunks, Source
+from ringlet.sources.base import Block, Chunks
+from ringlet.sources.wrapping import WrappingSource
 
 __all__ = ["TailSource"]
 
 
 @dataclass(frozen=True)
-class TailSource:
+class TailSource(WrappingSource):
     """A source that counts its slices along one mode from `first`, as part of a longer tensor.
 
     Attributes
@@ -35,7 +36,6 @@ class TailSource:
     [[1.0], [4.0]]
     """
 
-    source: Source
     mode: int
     first: int
 
@@ -47,27 +47,12 @@ class TailSource:
         return tuple(shape)
 
     @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the stored entries."""
-        return self.source.dtype
-
-    @property
     def chunks(self) -> Chunks | None:
         """Those of the slices held, after one of all slices that are not."""
         chunks = self.source.chunks
         if chunks is None:
             return None
         return (*chunks[: self.mode], (self.first, *chunks[self.mode]), *chunks[self.mode + 1 :])
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the modes, where they have any."""
-        return self.source.names
-
-    @property
-    def units(self) -> str | None:
-        """Unit of the entries, where it is known."""
-        return self.source.units
 
     def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values of a block of the slices held, and which are observed; an IndexingError for any other."""

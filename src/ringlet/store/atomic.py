@@ -10,7 +10,15 @@ from pathlib import Path
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
 from ringlet.sources.kinds import is_zarr
 
-__all__ = ["TEMPORARY", "atomic_folder", "atomic_output", "check_outputs", "output_target", "sync_directory"]
+__all__ = [
+    "TEMPORARY",
+    "atomic_folder",
+    "atomic_output",
+    "check_outputs",
+    "output_target",
+    "sync_directory",
+    "write_parts",
+]
 
 TEMPORARY = ".ringlet-"  # how the names of files begin that are still being written
 
@@ -105,23 +113,13 @@ def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     print([file.name for file in Path(folder).iterdir()])
     ['greeting.txt']
     """
-    target = output_target(path)
-    # The name does not grow with the target's, which may already be as long as the file system allows.
-    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}")
-    try:
+    with _appearing(path, is_file=True) as (temporary, target):
         temporary.touch(exist_ok=False)
         if target.exists():
             shutil.copymode(target, temporary)
         yield temporary
         _sync(temporary)
         temporary.replace(target)
-        sync_directory(target.parent)
-    except BaseException as error:
-        with suppress(OSError):  # The reason that brought us here is the one worth telling.
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and not isinstance(error, RingletError):
-            raise _output_error(path, error) from error
-        raise
 
 
 @contextmanager
@@ -147,9 +145,7 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     print([file.name for file in Path(folder, "letters").iterdir()])
     ['a.txt']
     """
-    target = output_target(path)
-    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
-    try:
+    with _appearing(path, is_file=False) as (temporary, target):
         temporary.mkdir()
         yield temporary
         for folder, _, files in os.walk(temporary):
@@ -157,9 +153,23 @@ def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
                 _sync(Path(folder, name))
             sync_directory(Path(folder))
         _replace_folder(temporary, target)
+
+
+@contextmanager
+def _appearing(path: str | os.PathLike[str], *, is_file: bool) -> Iterator[tuple[Path, Path]]:
+    """A temporary name and the target that it is given in the block; if that fails, nothing temporary is left."""
+    target = output_target(path)
+    # The name does not grow with the target's, which may already be as long as the file system allows.
+    temporary = target.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix if is_file else ''}")
+    try:
+        yield temporary, target
         sync_directory(target.parent)
     except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with suppress(OSError):  # The reason that brought us here is the one worth telling.
+            if is_file:
+                temporary.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(temporary, ignore_errors=True)
         if isinstance(error, OSError) and not isinstance(error, RingletError):
             raise _output_error(path, error) from error
         raise
@@ -178,6 +188,12 @@ def _replace_folder(new: Path, target: Path) -> None:
         old.rename(target)
         raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def write_parts(path: Path, parts: Iterable[memoryview]) -> None:
+    """Write bytes one after the other, as they lie in memory."""
+    with path.open("wb") as file:
+        file.writelines(parts)
 
 
 def _sync(path: Path) -> None:

@@ -29,7 +29,7 @@ from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import Saved
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.solver import Solver
-from ringlet.store.atomic import TEMPORARY, atomic_output, output_target, sync_directory
+from ringlet.store.atomic import TEMPORARY, atomic_output, output_target, sync_directory, write_parts
 from ringlet.store.fit_identity import describe_fit, differences
 from ringlet.store.slots import Slot, read_slot, slot_content
 
@@ -185,7 +185,7 @@ class FitCheckpoint:
             _named_errors(self.name, f"; it holds what was saved before sweep {len(saved.history)}"),
             atomic_output(self.folder / _SLOTS[place]) as temporary,
         ):
-            temporary.write_bytes(content)
+            write_parts(temporary, content)
         self._newest = sequence, place
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,9 @@ def write_store(
     """
     check_outputs([path], force=force)
     sizes = default_chunks(shape) if chunks is None else tuple(lengths[0] for lengths in chunks)
-    create = _new_zarr if Path(path).suffix.lower() == ".zarr" else _new_hdf5
-    with create(path, key, shape, sizes, np.dtype(dtype), names, units) as array:
+    new = _NewArray(key, shape, sizes, np.dtype(dtype), names, units)
+    create = _zarr_array if Path(path).suffix.lower() == ".zarr" else _hdf5_dataset
+    with create(path, new) as array:
         for block in aligned_blocks(regular_chunks(shape, sizes)):
             array[block] = entries(block)
 
@@ -87,48 +89,47 @@ def default_chunks(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+@dataclass(frozen=True)
+class _NewArray:
+    """What is to be made in a store."""
+
+    key: str | None
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: np.dtype[Any]
+    names: Sequence[str] | None
+    units: str | None
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """Of the array."""
+        return {} if self.units is None else {"units": self.units}
+
+
 @contextmanager
-def _new_zarr(
-    path: str | os.PathLike[str],
-    key: str | None,
-    shape: tuple[int, ...],
-    sizes: tuple[int, ...],
-    dtype: np.dtype[Any],
-    names: Sequence[str] | None,
-    units: str | None,
-) -> Iterator[Any]:
+def _zarr_array(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
     zarr = import_zarr()
-    attributes = {} if units is None else {"units": units}
     with atomic_folder(path) as temporary:
-        if key is not None:
+        if new.key is not None:
             zarr.create_group(str(temporary), overwrite=True)
         yield zarr.create_array(
             str(temporary),
-            name=key,
-            shape=shape,
-            chunks=sizes,
-            dtype=dtype,
-            dimension_names=names,
-            attributes=attributes,
-            overwrite=key is None,
+            name=new.key,
+            shape=new.shape,
+            chunks=new.chunks,
+            dtype=new.dtype,
+            dimension_names=new.names,
+            attributes=new.attributes,
+            overwrite=new.key is None,
         )
 
 
 @contextmanager
-def _new_hdf5(
-    path: str | os.PathLike[str],
-    key: str | None,
-    shape: tuple[int, ...],
-    sizes: tuple[int, ...],
-    dtype: np.dtype[Any],
-    names: Sequence[str] | None,
-    units: str | None,
-) -> Iterator[Any]:
+def _hdf5_dataset(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
     h5py = import_h5py()
     with atomic_output(path) as temporary, h5py.File(temporary, "w") as file:
-        dataset = file.create_dataset(key or "tensor", shape, dtype, chunks=sizes)
-        for dimension, name in zip(dataset.dims, names or (), strict=False):
+        dataset = file.create_dataset(new.key or "tensor", new.shape, new.dtype, chunks=new.chunks)
+        for dimension, name in zip(dataset.dims, new.names or (), strict=False):
             dimension.label = name
-        if units is not None:
-            dataset.attrs["units"] = units
+        dataset.attrs.update(new.attributes)
         yield dataset

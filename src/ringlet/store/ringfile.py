@@ -7,7 +7,7 @@ import numpy as np
 
 from ringlet.errors import ArgumentError, FormatError, RingletError
 from ringlet.ring.tensor_ring import TensorRing
-from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.store.atomic import atomic_output, check_outputs, write_parts
 from ringlet.store.sealed import LARGEST_HEADER, SealedFile, open_sealed, seal
 
 __all__ = ["load_ring", "save_ring"]
@@ -41,11 +41,11 @@ def save_ring(ring: TensorRing, path: str | os.PathLike[str], *, force: bool = F
     """
     check_outputs([path], force=force)
     cores = {f"core.{k}": np.ascontiguousarray(core) for k, core in enumerate(ring.cores)}
-    content = seal(cores, _KIND, _VERSION, _describe(ring))
-    if int.from_bytes(content[:8], "little") > LARGEST_HEADER:
+    header, *parts = seal(cores, _KIND, _VERSION, _describe(ring))
+    if int.from_bytes(header[:8], "little") > LARGEST_HEADER:
         raise ArgumentError(f"the names and units take more than {LARGEST_HEADER} bytes; shorten them")
     with atomic_output(path) as temporary:
-        temporary.write_bytes(content)
+        write_parts(temporary, [header, *parts])
 
 
 def load_ring(path: str | os.PathLike[str]) -> TensorRing:

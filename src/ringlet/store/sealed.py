@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,16 +27,19 @@ __all__ = ["LARGEST_HEADER", "SealedFile", "open_sealed", "seal"]
 # A tensor takes about 80 bytes of header: room for thousands, and even hostile JSON unpacks to less than 64 MB.
 LARGEST_HEADER = 1 << 20
 _UNSEALED = b"0" * 64
+_DTYPES = {("f", 2): "F16", ("f", 4): "F32", ("f", 8): "F64", ("i", 8): "I64"}  # as safetensors calls them
 _PIECE = 1 << 20
 
 
-def seal(tensors: Mapping[str, NDArray[Any]], kind: str, version: int, description: Mapping[str, Any]) -> bytes:
-    """The bytes of a sealed file.
+def seal(
+    tensors: Mapping[str, NDArray[Any]], kind: str, version: int, description: Mapping[str, Any]
+) -> list[memoryview]:
+    """The parts of a sealed file, in their order: a header, and the memory of the tensors themselves, not copied.
 
     Parameters
     ----------
     tensors : mapping of arrays
-        Contiguous ones.
+        Contiguous ones, of floats or int64.
     kind : str
         What the file is.
     version : int
@@ -45,17 +49,40 @@ def seal(tensors: Mapping[str, NDArray[Any]], kind: str, version: int, descripti
 
     Examples
     --------
-    >>> content = seal({"x": np.ones(2)}, "example", 1, {"note": "two ones"})
-    >>> b"two ones" in content
-    True
+    >>> header, ones = seal({"x": np.ones(2)}, "example", 1, {"note": "two ones"})
+    >>> b"two ones" in header.tobytes(), ones.nbytes
+    (True, 16)
     """
-    from safetensors.numpy import save
-
+    ordered = sorted(tensors, key=lambda name: -tensors[name].itemsize)  # so that all lie at multiples of their size
+    parts = {name: _memory(tensors[name]) for name in ordered}
     # The checksum comes before anything that others have named, so the first 64 zeros are its place.
     whole = {"kind": kind, "version": version, "sha256": _UNSEALED.decode(), **description}
-    content: bytes = save(dict(tensors), metadata={"ringlet": json.dumps(whole)})
-    end = 8 + int.from_bytes(content[:8], "little")
-    return content[:end].replace(_UNSEALED, sha256(content).hexdigest().encode(), 1) + content[end:]
+    header = _new_header(tensors, {name: part.nbytes for name, part in parts.items()}, json.dumps(whole))
+    checksum = sha256(header)
+    for part in parts.values():
+        checksum.update(part)
+    return [memoryview(header.replace(_UNSEALED, checksum.hexdigest().encode(), 1)), *parts.values()]
+
+
+def _new_header(tensors: Mapping[str, NDArray[Any]], sizes: Mapping[str, int], description: str) -> bytes:
+    """What safetensors puts before the tensors: the length of some JSON, and the JSON, filled up to a multiple of 8."""
+    fields: dict[str, Any] = {"__metadata__": {"ringlet": description}}
+    for (name, size), end in zip(sizes.items(), accumulate(sizes.values()), strict=True):
+        array = tensors[name]
+        fields[name] = {
+            "dtype": _DTYPES[array.dtype.kind, array.itemsize],
+            "shape": array.shape,
+            "data_offsets": [end - size, end],
+        }
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _memory(array: NDArray[Any]) -> memoryview:
+    """The bytes of an array, as all machines write them."""
+    little: Any = array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8)
+    return memoryview(little)
 
 
 @dataclass(frozen=True)

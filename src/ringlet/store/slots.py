@@ -37,8 +37,8 @@ class Slot:
     saved: Saved
 
 
-def slot_content(slot: Slot) -> bytes:
-    """The bytes of a slot's file.
+def slot_content(slot: Slot) -> list[memoryview]:
+    """The parts of a slot's file; what a run holds as it is stored is not copied.
 
     Numbers and the history are stored as arrays, too, for JSON has no infinity. The memory layout of arrays is stored,
     for sums over the same numbers in another layout are rounded otherwise.
