@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from ringlet import AWRTRD, decompose
 from ringlet.errors import ArgumentError, FormatError, MissingDependencyError, OutputError
 from ringlet.sources import media
 from ringlet.sources.files import load
@@ -72,6 +73,23 @@ def test_alpha_is_kept_only_if_something_is_transparent(tmp_path, suffix):
     picture[2:4, 2:5, 3] = 7
     write_array(tmp_path / f"clear.{suffix}", picture)
     np.testing.assert_array_equal(load(tmp_path / f"clear.{suffix}").array, picture)
+
+
+def test_pixels_that_cannot_be_seen_have_no_colour(tmp_path):
+    picture = smooth(12, 14, 4)
+    picture[..., 3] = 255
+    picture[2:4, 2:5] = (0, 255, 0, 0)  # as an eraser leaves it
+    picture[7, 7, 3] = 1
+    write_array(tmp_path / "x.png", picture)
+    source = load(tmp_path / "x.png").source
+    hidden = np.zeros(picture.shape, bool)
+    hidden[2:4, 2:5, :3] = True  # that it is clear is known
+    np.testing.assert_array_equal(source.array, picture)
+    np.testing.assert_array_equal(source.mask, ~hidden)
+    picture[2:4, 2:5, :3] = 99  # what they hide changes nothing
+    write_array(tmp_path / "y.png", picture)
+    fits = [decompose(tmp_path / name, 2, solver=AWRTRD(sweeps=3)) for name in ("x.png", "y.png")]
+    assert all(np.array_equal(a, b) for a, b in zip(*(fit.ring.cores for fit in fits), strict=True))
 
 
 def test_palettes_and_other_colour_spaces_become_rgb(tmp_path):

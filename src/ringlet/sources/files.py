@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
@@ -108,10 +109,19 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
             return Loaded(ArraySource(real_array(open_npy(path))), kind)
         if kind == "image":
             picture = read_image(path)
-            return Loaded(ArraySource(picture, names=_IMAGE_NAMES[picture.ndim]), kind)
+            return Loaded(ArraySource(picture, _with_colour(picture), names=_IMAGE_NAMES[picture.ndim]), kind)
         video, rate = read_frames(path, kind, frames)
         names = _VIDEO_NAMES if video.ndim == 4 else ("height", "width", "frame")
         return Loaded(ArraySource(video, names=names), kind, frame_rate=rate)
+
+
+def _with_colour(picture: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Which entries of a picture mean something: whatever the colour of a pixel that cannot be seen, it is none."""
+    if picture.ndim == 2 or picture.shape[2] < 4 or picture[..., 3].all():
+        return None
+    known = np.ones(picture.shape, bool)
+    known[..., :3] = picture[..., 3:] > 0
+    return known
 
 
 def _load_named(path: Path, kind: Kind, key: str | None) -> Loaded:
