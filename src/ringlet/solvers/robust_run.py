@@ -112,7 +112,8 @@ class RobustRun:
         self._samples = samples
         self._sampling = sampling
         self._steady = steady  # the sweep after this one has the next number
-        self._modes: Sequence[int] = range(len(problem.source.shape))  # of the present sweep
+        self._all_modes = range(len(problem.source.shape))
+        self._modes: Sequence[int] = self._all_modes  # of the present sweep
         self._workspace = Workspace()
         self.profile = Profile()
         self._loss = LOSSES[solver.loss]
@@ -220,7 +221,7 @@ class RobustRun:
     def sweep(self, number: int, modes: Sequence[int] | None = None) -> SweepReport:
         """Update every core once, or those of some modes."""
         moved, trusts = False, []
-        self._modes = range(len(self._cores)) if modes is None else modes
+        self._modes = self._all_modes if modes is None else modes
         for mode in self._modes:
             with self.profile.part(f"mode {mode}"):
                 trust, core = self._update(number, mode)
@@ -230,6 +231,7 @@ class RobustRun:
                     self._cores[mode] = core
                     self._grams.replace(mode, core)
                     moved = True
+        self._modes = self._all_modes
         before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, self._grams)
         settling = False
         if trusts:
