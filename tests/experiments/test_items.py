@@ -1,5 +1,7 @@
 """Items: what is found in folders, in which shape and range it comes."""
 
+from shutil import copytree
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,19 @@ def test_videos_are_files_or_folders_of_frames_with_the_width_first(videos):
     assert file.tensor().flags.c_contiguous
     third = load(videos / "frames" / "00002.jpg").array
     np.testing.assert_allclose(255 * pictures(frames.tensor())[2], third, atol=1e-4)
+
+
+def test_items_are_known_by_what_is_in_their_files(images, videos, tmp_path):
+    copy = tmp_path / "copy"
+    copytree(images, copy)
+    first, second = (item.content for item in photos_in(images))
+    assert [item.content for item in photos_in(copy)] == [first, second]
+    write_array(copy / "first.png", np.zeros((40, 48, 3), np.uint8), force=True)
+    assert [item.content == before for item, before in zip(photos_in(copy), (first, second), strict=True)] == [
+        False,
+        True,
+    ]
+    assert len({item.content for item in videos_in(videos)}) == 2
 
 
 def test_only_the_first_50_frames_count(tmp_path):

@@ -70,6 +70,12 @@ def test_what_is_settled_is_not_run_again():
     assert left_to_do([done, fresh, other], records, budget=5) == [fresh, other]
 
 
+def test_another_photo_of_the_same_name_is_another_trial():
+    done, other = _Task(method="a", content=1), _Task(method="a", content=2)
+    records = [done.identity | {"status": "ok", "budget": 5}]
+    assert left_to_do([done, other], records, budget=5) == [other]
+
+
 def test_out_of_memory_is_tried_again_only_under_a_larger_budget():
     task = _Task(method="a")
     records = [task.identity | {"status": f"{OUT_OF_MEMORY}9 GB", "budget": 5}]

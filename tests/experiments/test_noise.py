@@ -75,6 +75,19 @@ def test_what_is_not_observed_is_gone():
         assert not damaged(kind, observed)[0][~observed].any()
 
 
+def test_counts_are_exact_where_numpys_distribution_ends(monkeypatch):
+    monkeypatch.setattr(noise, "_LARGEST", 10)  # in the place of a thousand million
+    whites = []
+    for seed in range(200):
+        x = np.full(300, 0.5, np.float32)
+        monkeypatch.setattr(noise, "_BLOCK", 100)
+        add_noise(x, "salt-and-pepper", np.random.default_rng(seed))
+        assert ((x == 1).sum(), (x == 0).sum()) == (30, 30)
+        whites.append((x[:100] == 1).sum())
+    assert np.mean(whites) == pytest.approx(10, abs=0.6)
+    assert np.var(whites) == pytest.approx(30 * (1 / 3) * (2 / 3) * 270 / 299, rel=0.3)  # hypergeometric
+
+
 def test_masks_have_exactly_the_share_asked_for():
     mask = observed_entries(SHAPE, 0.3, np.random.default_rng(0))
     assert mask.sum() == round(0.3 * mask.size)

@@ -10,7 +10,20 @@ from PIL import Image
 from ringlet.experiments.methods import ABLATION, COMPLETIONS, DECOMPOSITIONS
 
 FIELDS = {
-    *("experiment", "item", "method", "run", "settings", "noise", "observed", "clip", "psnr", "ssim", "relative_error"),
+    *(
+        "experiment",
+        "item",
+        "content",
+        "method",
+        "run",
+        "settings",
+        "noise",
+        "observed",
+        "clip",
+        "psnr",
+        "ssim",
+        "relative_error",
+    ),
     *(
         "seconds",
         "processor_seconds",
@@ -197,6 +210,7 @@ def test_mistakes_are_told_before_any_work(paper, images, videos, tmp_path):
         ("complexity", "--items", "Q"): "its items are the sizes I, r, N, J",
         ("ablation", "--redraw"): "nothing to draw",
         ("image-completion", "--budget", "lots"): "not an amount of memory",
+        ("image-completion", "--sweeps", "²"): "neither a positive number nor the word own",
         ("image-completion", "--sweeps", "many"): "neither a positive number nor the word own",
         ("ablation", "--samples", "0"): "positive",
         ("tables",): "is not one of",

@@ -1,7 +1,7 @@
 """The paper's figures from the rows of a summary, each as PNG and as SVG."""
 
 from collections.abc import Sequence
-from math import log10
+from math import isfinite, log10
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -17,7 +17,7 @@ from ringlet.experiments.trial import OUT_OF_MEMORY
 from ringlet.report.style import FRAME, INK, dress, new_figure
 from ringlet.store.atomic import atomic_output
 
-__all__ = ["draw_ablation", "draw_comparison", "draw_gallery", "draw_growth"]
+__all__ = ["draw_ablation", "draw_comparison", "draw_gallery", "draw_growth", "remove_gallery"]
 
 _PALETTE = ("#a8b0b9", "#5b9bd5", "#3a9a86", "#e0a030", "#a26fb8", "#27527f", "#c82614")  # ours come last
 _MARKERS = "osD^vPX*"
@@ -37,7 +37,8 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
         dress(axes)
         axes.grid(visible=False, axis="x")
     found = {(row.item, row.method): row for row in rows}
-    top = max((row.psnr + (row.psnr_deviation or 0) for row in rows if row.psnr is not None), default=1.0)
+    tops = (row.psnr + (row.psnr_deviation or 0) for row in rows if row.psnr is not None and isfinite(row.psnr))
+    top = max(tops, default=1.0)
     width = 0.84 / len(methods)
     for place, method in enumerate(methods):
         for number, item in enumerate(items):
@@ -45,7 +46,7 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
             at = number + (place - (len(methods) - 1) / 2) * width
             if row is None:
                 continue
-            if row.psnr is None:
+            if row.psnr is None or not isfinite(row.psnr):
                 _hatched(left, at, 0.06 * top, width)
                 continue
             left.bar(at, row.psnr, 0.92 * width, color=colours[method])
@@ -105,7 +106,13 @@ def draw_gallery(galleries: Sequence[Gallery], experiment: str, out: Path) -> li
         for axes, picture, pixels in zip(line, gallery.pictures, pictures, strict=False):
             axes.imshow(pixels, interpolation="lanczos")
             axes.set_title(f"{picture.label}\n{picture.note}", size=7.5, color=INK)
-    return _save(figure, out / f"{experiment}-pictures")
+    return _save(figure, _gallery_stem(experiment, out))
+
+
+def remove_gallery(experiment: str, out: Path) -> None:
+    """Take away what `draw_gallery` drew at an earlier time."""
+    for path in _paths(_gallery_stem(experiment, out)):
+        path.unlink(missing_ok=True)
 
 
 def draw_growth(records: Sequence[Record], out: Path) -> list[Path]:
@@ -264,10 +271,16 @@ def _plain_numbers(axes: Any) -> None:
 def _save(figure: Any, stem: Path) -> list[Path]:
     import matplotlib
 
-    paths = []
-    for suffix in ("png", "svg"):
-        path = stem.with_name(f"{stem.name}.{suffix}")
+    for path in _paths(stem):
+        suffix = path.suffix[1:]
         with matplotlib.rc_context({"svg.hashsalt": "ringlet"}), atomic_output(path) as temporary:
             figure.savefig(temporary, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
-        paths.append(path)
-    return paths
+    return _paths(stem)
+
+
+def _paths(stem: Path) -> list[Path]:
+    return [stem.with_name(f"{stem.name}.{suffix}") for suffix in ("png", "svg")]
+
+
+def _gallery_stem(experiment: str, out: Path) -> Path:
+    return out / f"{experiment}-pictures"

@@ -7,8 +7,10 @@ so also their ranks. All are float32 from 0 to 1.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +43,15 @@ class Item:
         A file, or a folder of frames; None for built-in items.
     short_side : int
         Of height and width, in pixels; the settings of the methods go by it.
+    content : int
+        Checksum of its files, by which it is known from another one of the same name; 0 for built-in items.
     """
 
     name: str
     kind: Kind
     path: str | None
     short_side: int
+    content: int = 0
 
     def tensor(self) -> Tensor:
         """All entries, in a new array that may be changed."""
@@ -60,7 +65,9 @@ def photos_in(folder: Path) -> list[Item]:
     files = [path for path in _entries(folder) if path.is_file() and path.suffix.lower() in IMAGE_SUFFIXES]
     if not files:
         raise ArgumentError(f"{folder} holds no photo; files that are read: {' '.join(IMAGE_SUFFIXES)}")
-    return _distinct(Item(path.stem, "photo", str(path), min(_colour(path).shape[:2])) for path in files)
+    return _distinct(
+        Item(path.stem, "photo", str(path), min(_colour(path).shape[:2]), _checksum([path])) for path in files
+    )
 
 
 def videos_in(folder: Path) -> list[Item]:
@@ -68,9 +75,11 @@ def videos_in(folder: Path) -> list[Item]:
     found = []
     for path in _entries(folder):
         if path.is_file() and path.suffix.lower() in VIDEO_SUFFIXES:
-            found.append(Item(path.stem, "video", str(path), min(load(path, frames=1).array.shape[:2])))
-        elif path.is_dir() and _frame_files(path):
-            found.append(Item(path.name, "video", str(path), min(_colour(_frame_files(path)[0]).shape[:2])))
+            short_side = min(load(path, frames=1).array.shape[:2])
+            found.append(Item(path.stem, "video", str(path), short_side, _checksum([path])))
+        elif path.is_dir() and (frames := _frame_files(path)):
+            short_side = min(_colour(frames[0]).shape[:2])
+            found.append(Item(path.name, "video", str(path), short_side, _checksum(frames)))
     if not found:
         raise ArgumentError(
             f"{folder} holds no video; files that are read: {' '.join(VIDEO_SUFFIXES)}, and folders of frames "
@@ -122,6 +131,10 @@ def _distinct(items: Iterable[Item]) -> list[Item]:
 
 def _frame_files(folder: Path) -> list[Path]:
     return [path for path in _entries(folder) if path.suffix.lower() in IMAGE_SUFFIXES][:_FRAMES]
+
+
+def _checksum(files: Iterable[Path]) -> int:
+    return reduce(lambda sofar, file: crc32(file.read_bytes(), sofar), files, 0)
 
 
 def _colour(path: Path) -> NDArray[Any]:

@@ -20,6 +20,7 @@ NOISES: dict[str, str] = {"gmm": "Gaussian mixture", "salt-and-pepper": "salt an
 OUTLIERS = 0.2  # share of the observed entries that noise ruins
 _VARIANCES = 1e-3, 0.5  # of the mixture's two components: grain, outliers
 _BLOCK = 1 << 20
+_LARGEST = 10**9  # numbers that NumPy's hypergeometric distribution takes
 
 
 class Purpose(IntEnum):
@@ -115,7 +116,7 @@ def _salt_and_pepper(
     salt = count // 2
     left = count
     for chosen in _chosen(flat.size, mask, count, rng):
-        white = int(rng.hypergeometric(salt, left - salt, chosen.size)) if chosen.size else 0
+        white = _good(salt, left - salt, chosen.size, rng)
         rng.shuffle(chosen)
         flat[chosen[:white]], flat[chosen[white:]] = 1.0, 0.0
         salt, left = salt - white, left - chosen.size
@@ -140,7 +141,16 @@ def _chosen(
     for start in range(0, size, _BLOCK):
         stop = min(size, start + _BLOCK)
         here = np.arange(start, stop) if mask is None else start + np.flatnonzero(mask[start:stop])
-        number = int(rng.hypergeometric(count, allowed - count, here.size)) if here.size else 0
+        number = _good(count, allowed - count, here.size, rng)
         chosen: NDArray[Any] = rng.choice(here, number, replace=False) if number else here[:0]
         yield chosen
         count, allowed = count - number, allowed - here.size
+
+
+def _good(good: int, bad: int, draws: int, rng: np.random.Generator) -> int:
+    """How many of so many draws without replacement are good."""
+    if not draws:
+        return 0
+    if max(good, bad) < _LARGEST:
+        return int(rng.hypergeometric(good, bad, draws))
+    return int(np.count_nonzero(rng.choice(good + bad, draws, replace=False, shuffle=False) < good))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ringlet.experiments.catalogue import EXPERIMENTS
 from ringlet.experiments.complexity import growth
-from ringlet.experiments.figures import draw_ablation, draw_comparison, draw_gallery, draw_growth
+from ringlet.experiments.figures import draw_ablation, draw_comparison, draw_gallery, draw_growth, remove_gallery
 from ringlet.experiments.gallery import find_galleries, two_of
 from ringlet.experiments.journal import Record
 from ringlet.experiments.page import growth_section, section, write_page
@@ -45,6 +45,8 @@ def draw_outcome(records: Sequence[Record], out: Path, *, pictures: bool = True)
         galleries = find_galleries(records, name, out) if pictures else []
         if galleries:
             written += draw_gallery(two_of(galleries, name), name, out)
+        else:
+            remove_gallery(name, out)
         sections.append(section(experiment, mine, _svg(figures), galleries))
     measured = [one for one in latest(records) if one["experiment"] == "complexity" and one["status"] == "ok"]
     if measured:

@@ -17,7 +17,7 @@ from ringlet.experiments.gallery import Gallery, Picture
 from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS
 from ringlet.experiments.noise import NOISES
-from ringlet.experiments.summary import Row
+from ringlet.experiments.summary import Row, latest
 from ringlet.sources.media import import_pillow
 from ringlet.store.atomic import atomic_output
 
@@ -124,8 +124,9 @@ def _circumstances(records: Sequence[Record]) -> str:
         f"Ringlet {one['versions']['ringlet']}, NumPy {one['versions']['numpy']}, Python {one['versions']['python']}"
         for one in records
     )
-    clipped = any(one.get("clip") for one in records)
-    scores = f"PSNR with peak 1; estimates are {'' if clipped else 'not '}clipped."
+    clipped = {bool(one["clip"]) for one in latest(records) if "clip" in one}
+    which = "some estimates are" if len(clipped) > 1 else f"estimates are{'' if True in clipped else ' not'}"
+    scores = f"PSNR with peak 1; {which} clipped."
     return f"{len(records)} records. {'; '.join(machines)}. {'; '.join(versions)}. {scores}"
 
 

@@ -137,7 +137,7 @@ def machine() -> dict[str, Any]:
 
 
 def _settled_key(record: Record) -> str:
-    names = ("experiment", "item", "method", "run", "noise", "observed", "settings", "clip")
+    names = ("experiment", "item", "content", "method", "run", "noise", "observed", "settings", "clip")
     return identity_key({name: record[name] for name in names if name in record})
 
 

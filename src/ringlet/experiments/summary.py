@@ -11,6 +11,7 @@ from ringlet.experiments.catalogue import EXPERIMENTS
 from ringlet.experiments.complexity import GrowthRow
 from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS
+from ringlet.experiments.noise import NOISES
 from ringlet.store.atomic import atomic_output
 
 __all__ = ["Row", "latest", "summarise", "write_csv", "write_growth_csv"]
@@ -62,7 +63,7 @@ def latest(records: Iterable[Record]) -> list[Record]:
 
 
 def summarise(records: Iterable[Record]) -> list[Row]:
-    """Rows of all experiments with photos and videos: methods in the paper's order, items as they came."""
+    """Rows of all experiments with photos and videos: items as they came, by noise, methods in the paper's order."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in latest(records):
         if record["experiment"] in EXPERIMENTS:
@@ -70,11 +71,12 @@ def summarise(records: Iterable[Record]) -> list[Row]:
             groups.setdefault(key, []).append(record)
     places = {name: place for place, name in enumerate(METHODS)}
     items = {item: place for place, (_, item, _, _) in reversed(list(enumerate(groups)))}
-    order = list(EXPERIMENTS)
+    order, noises = list(EXPERIMENTS), list(NOISES)
 
     def place(key: tuple[Any, ...]) -> tuple[int, ...]:
         experiment, item, samples, method = key
-        return order.index(experiment), items[item], samples if experiment == "ablation" else 0, places[method]
+        noise = noises.index(groups[key][0]["noise"])
+        return order.index(experiment), noise, items[item], samples if experiment == "ablation" else 0, places[method]
 
     return [_row(groups[key]) for key in sorted(groups, key=place)]
 

@@ -66,7 +66,7 @@ class Trial:
     @property
     def identity(self) -> dict[str, Any]:
         """What makes it this trial and no other; the first part of its record."""
-        return asdict(self) | {"item": self.item.name}
+        return asdict(self) | {"item": self.item.name, "content": self.item.content}
 
     def argument(self, out: Path, budget: int) -> dict[str, Any]:
         """All that the trial needs, for JSON; pictures go into folder `out`."""

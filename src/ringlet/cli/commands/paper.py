@@ -39,7 +39,7 @@ def _sweeps(ctx: click.Context, param: click.Parameter, value: str) -> int | Non
     """A number, or None for the word `own`."""
     if value == "own":
         return None
-    if value.isdigit() and int(value) > 0:
+    if value.isdecimal() and int(value) > 0:
         return int(value)
     raise click.BadParameter(f"{value!r} is neither a positive number nor the word own", ctx, param)
 
