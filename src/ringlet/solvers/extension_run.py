@@ -22,7 +22,7 @@ from ringlet.solvers.operators import Workspace
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.ridge import automatic_ridge, unknowns_per_entry
 from ringlet.solvers.ring_snapshot import fill_empty
-from ringlet.solvers.robust_run import Sketch
+from ringlet.solvers.sketch import Sketch
 from ringlet.solvers.smoothness import FollowingFactor, laplacian, roughness, smooth_solve
 from ringlet.solvers.streamed_pass import StreamedPass, refold, unfold
 from ringlet.solvers.trust import NARROWING, Trust, draw_pilot, rule_width

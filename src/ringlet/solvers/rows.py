@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core, merge
+from ringlet.sampling import draw_rows, leverage_distribution
+from ringlet.solvers.sketch import Sketch
 from ringlet.sources import ArraySource, Block, Chunks
 
-__all__ = ["RowSource", "row_core"]
+__all__ = ["RowSource", "row_core", "row_sketch"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,29 @@ class RowSource:
         values, observed = self.source.read_rows(self.mode, slices, tuple(row[columns] for row in self.rows))
         axes = order or (0, 1)
         return values.transpose(axes), None if observed is None else observed.transpose(axes)
+
+
+def row_sketch(
+    source: ArraySource,
+    cores: Sequence[Core],
+    mode: int,
+    samples: int,
+    rng: np.random.Generator,
+    *,
+    by_leverage: bool,
+) -> Sketch:
+    """Random rows, uniform or by leverage scores, as an order-2 problem: core k, the product of all others there."""
+    others = [core for other, core in enumerate(cores) if other != mode]
+    if by_leverage:
+        distributions = [leverage_distribution(core) for core in others]
+    else:
+        distributions = [np.full(core.shape[1], 1.0 / core.shape[1]) for core in others]
+    rows, weights = draw_rows(distributions, samples, rng)
+    row_source = RowSource(source, mode, rows)
+    index = tuple(np.arange(length) for length in row_source.shape)
+    relative = (weights / weights.mean()).astype(cores[mode].dtype)
+    both = [cores[mode], row_core(cores, mode, rows)]
+    return Sketch(row_source, 0, index, both, relative if by_leverage else None)
 
 
 def row_core(cores: Sequence[Core], mode: int, rows: tuple[NDArray[np.intp], ...]) -> Core:
