@@ -137,7 +137,7 @@ def test_any_shape_of_order_three_or_more_is_completed(solver, shape):
 def test_constant_data_come_back(solver, value):
     solver = replace(solver, sweeps=100)
     tensor = run(np.full((6, 5, 4), value), solver).tensor
-    np.testing.assert_allclose(tensor, value, atol=0.05 * value)
+    np.testing.assert_allclose(tensor, value, atol=0.05 * value + 1e-100)
 
 
 def test_history_tells_of_every_sweep_and_a_callback_can_stop(solver):
@@ -227,21 +227,6 @@ def test_seed_matters_only_where_the_start_is_random():
         np.testing.assert_array_equal(first, second)
     first, second = (run(data, LpTRC(sweeps=1), mask=mask, seed=seed).tensor for seed in (0, 1))
     assert np.abs(first - second).max() > 0
-
-
-def test_lptrc_fits_a_ring_that_knows_its_outliers():
-    rng = np.random.default_rng(3)
-    data = 4 + dense(random_cores(SHAPE, (2, 2, 2), 3))
-    wrong = rng.random(SHAPE) < 0.05
-    data[wrong] += 6
-    mask = rng.random(SHAPE) < 0.8
-    fit = decompose(data, 4, solver=LpTRC(epsilon=0.05), mask=mask)
-    weights = fit.weights()
-    assert np.isnan(weights[~mask]).all()
-    assert np.median(weights[mask & wrong]) < 0.05 < 0.3 < np.median(weights[mask & ~wrong])
-    assert fit.sigma == pytest.approx(0.05)
-    again = decompose(data, 4, solver=LpTRC(epsilon=0.05, sweeps=1), mask=mask, init=fit.ring)
-    assert again.history[0].loss < 0.5 * fit.history[0].loss
 
 
 @pytest.mark.parametrize("solver", [L1TNN(), L1SNN(), L1TRNN()], ids=name)
@@ -383,12 +368,6 @@ def test_l1trnn_settles_on_clean_data_without_any_outlier():
     fit = complete(x, solver=L1TRNN(tol=1e-4))
     assert fit.status is Status.CONVERGED
     assert np.linalg.norm(fit.tensor - x) < 1e-4 * np.linalg.norm(x)
-
-
-def test_a_penalty_is_for_admm():
-    with pytest.raises(ArgumentError, match=r"penalty=5\.0 is not allowed with method='irls'"):
-        LpTRC(penalty=5.0)
-    assert LpTRC(penalty=5.0, method="admm").penalty == 5.0
 
 
 @pytest.mark.parametrize("field", ["penalty", "growth"])

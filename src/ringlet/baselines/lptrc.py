@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.lp_norm import lp_loss, lp_prox
-from ringlet.baselines.observed import ordinary_range
-from ringlet.baselines.subchain import HELD_NUMBERS, PIECE_NUMBERS, Subchain, weighted_grams
+from ringlet.baselines.observed import ObservedSlices
+from ringlet.baselines.subchain import HELD_NUMBERS, PIECE_NUMBERS, NormalEquations, Subchain, weighted_grams
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
@@ -53,8 +53,9 @@ class LpTRC(IterativeSolver):
     p : float
         The exponent, above 0 and at most 1.
     epsilon : float, optional
-        eps, in the data's units; by default 0.01 of their size. With ADMM and p < 1 it is what the adaptive smoothing,
-        which keeps the problem convex, ends at: then outliers lose little of their influence, and "irls" is better.
+        eps, in the data's units; by default 0.01 of their size, and at least the working precision's rounding error of
+        it. With ADMM and p < 1 it is what the adaptive smoothing, which keeps the problem convex, ends at: then
+        outliers lose little of their influence, and "irls" is better.
     ridge : "auto" or float
         Penalty on the cores, relative to the mean diagonal of the normal equations. "auto" grows with the unknowns that
         each observed entry has to determine, and is zero where all entries are observed.
@@ -67,7 +68,8 @@ class LpTRC(IterativeSolver):
     sweeps : int
         At most so many rounds over all cores.
     tol : float
-        Stop when the relative change of ``D = Z_N G_N Z_N^T`` is below it for two sweeps; 0 runs all sweeps.
+        Stop when the relative change of ``D = Z_N G_N Z_N^T`` is below it for two sweeps, times the level of the data
+        over their size where that is above 1; 0 runs all sweeps.
     dtype, memory, threads
         As in `ringlet.AWRTRD`.
 
@@ -163,21 +165,21 @@ class LpTRCRun:
         scale = measure(source, problem.survey, problem.seed)
         check_representable(scale.size, self._dtype)
         self._size = scale.size
-        self._ordinary = ordinary_range(scale)
+        self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
+        self._observed = ObservedSlices(source, scale, self._dtype)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
             self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
         self._p = solver.p
         self._loss = lp_loss(solver.p)
-        self._epsilon = _EPSILON if solver.epsilon is None else solver.epsilon / scale.size
+        self._epsilon = _epsilon_of(solver, scale.size, self._dtype)
         self._penalty = _PENALTY if solver.penalty is None else solver.penalty * scale.size ** (2 - solver.p)
         self._by_weights = solver.method == "irls"
         self._steps = solver.steps or _STEPS[solver.method]
         if isinstance(solver.ridge, str):
             share = problem.survey.observed / prod(source.shape)
-            level = max(1.0, abs(scale.centre))
-            self._ridge = automatic_ridge(unknowns_per_entry(source.shape, problem.rank), share, level)
+            self._ridge = automatic_ridge(unknowns_per_entry(source.shape, problem.rank), share, self._level)
         else:
             self._ridge = float(solver.ridge)
         self._shape_gram: Floats | None = None  # D after the last sweep
@@ -206,7 +208,7 @@ class LpTRCRun:
         loss, trust = np.mean(told, axis=0) / self._problem.survey.observed
         before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, GramChain(self._cores, self._run))
         return SweepReport(
-            change=relative_change(self._shape_gram, before),
+            change=relative_change(self._shape_gram, before) * self._level,  # against the data's size, not their level
             loss=float(loss) * self._size * self._size,
             sigma=self.kernel.width,
             mean_weight=float(trust),
@@ -229,29 +231,30 @@ class LpTRCRun:
         return loss, trust
 
     def _reweighted(self, mode: int, subchain: Subchain, rows: Floats) -> tuple[Floats, float, float]:
-        """``u = (A^T W A)^-1 A^T W y`` for all slices, with W of the present residuals; their loss and weight."""
+        """``u + (A^T W A)^-1 A^T W (y - A u)`` for all slices, W from the residuals; their loss and weight before."""
         pieces = subchain.pieces
         group = max(1, _SLICE_ENTRIES // (pieces[0][0].stop - pieces[0][0].start))
         work = [(slices, *piece) for slices in cut(len(rows), group) for piece in pieces]
 
         def normal_equations(item: tuple[slice, slice, tuple[slice, ...]]) -> list[Any]:
             slices, _, spans = item
-            values, mask = self._read(mode, slices, spans)
+            values, mask = self._observed.read(mode, slices, spans)
             part = subchain.rows(spans)
             residuals = values - rows[slices] @ part.T
             weights = self._loss.weight(residuals, self._epsilon, np.empty_like(residuals))
             weights *= mask
             loss = float(np.sum(self._loss.value(residuals[mask], self._epsilon)))
-            right = ((weights * values) @ part).astype(np.float64)
-            return [weighted_grams(part, weights, mask), right, mask.any(axis=1), loss, float(np.sum(weights))]
+            gradient = ((weights * residuals) @ part).astype(np.float64)
+            return [weighted_grams(part, weights, mask), gradient, loss, float(np.sum(weights))]
 
         new, loss, trust = np.empty_like(rows), 0.0, 0.0
         total: list[Any] = []
         for (slices, place, _), found in zip(work, self._run(normal_equations, work), strict=True):
             total = [sofar + more for sofar, more in zip(total, found, strict=True)] if place.start else found
             if place.stop == subchain.columns:
-                grams, right, speaks, *numbers = total
-                new[slices] = np.where(speaks[:, None], _times(self._inverses(grams), right), rows[slices])
+                grams, gradient, *numbers = total
+                equations = NormalEquations(grams, self._ridge, self._dtype)
+                new[slices] = rows[slices] + equations.step(rows[slices], gradient)
                 loss, trust = loss + numbers[0], trust + numbers[1]
         return new, loss, trust
 
@@ -259,20 +262,20 @@ class LpTRCRun:
         """ADMM with ``e = A u - y`` for all slices; the loss and the weight of their residuals before."""
 
         def regress(slices: slice) -> tuple[Floats, float, float]:
-            parts = [self._read(mode, slices, spans) for _, spans in subchain.pieces]
+            parts = [self._observed.read(mode, slices, spans) for _, spans in subchain.pieces]
             values, mask = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
             u = rows[slices]
-            errors: Floats = (subchain.forward(u) - values) * mask  # e
-            before = errors[mask]
+            misfit: Floats = (subchain.forward(u) - values) * mask  # A u - y
+            before = misfit[mask]
             loss = float(np.sum(self._loss.value(before, self._epsilon)))
             trust = float(np.sum(self._loss.weight(before, self._epsilon, np.empty_like(before))))
-            inverses = self._inverses(subchain.grams(mask))
-            speaks = mask.any(axis=1, keepdims=True)
-            multiplier = np.zeros_like(errors)  # q / mu
+            equations = NormalEquations(subchain.grams(mask), self._ridge, self._dtype)
+            errors, multiplier = misfit.copy(), np.zeros_like(misfit)  # e, q / mu
             for _ in range(self._steps):
-                right = subchain.adjoint((errors + values - multiplier) * mask)
-                u = np.where(speaks, _times(inverses, right), u).astype(rows.dtype)  # u = A^+ (e + y - q/mu)
-                lifted = (subchain.forward(u) - values + multiplier) * mask  # z = A u - y + q/mu
+                gradient = subchain.adjoint(errors - multiplier - misfit)
+                u = (u + equations.step(u, gradient)).astype(rows.dtype)  # u = A^+ (e + y - q/mu)
+                misfit = (subchain.forward(u) - values) * mask
+                lifted = misfit + multiplier  # z = A u - y + q/mu
                 largest = np.maximum(np.abs(errors).max(axis=1), np.abs(lifted).max(axis=1))
                 smoothing = sqrt(1.0 - self._p) * largest[:, None] + self._epsilon  # eps
                 smoothing = np.broadcast_to(smoothing, mask.shape)
@@ -284,34 +287,15 @@ class LpTRCRun:
         solved, losses, trusts = zip(*self._run(regress, groups), strict=True)
         return np.concatenate(solved), sum(losses), sum(trusts)
 
-    def _inverses(self, grams: Floats) -> Floats:
-        """Inverses of the normal equations of all slices, the ridge added; anything for slices without data."""
-        unknowns = grams.shape[-1]
-        levels = np.trace(grams, axis1=1, axis2=2) / unknowns
-        least = 10 * unknowns * np.finfo(self._dtype).eps
-        diagonal = np.arange(unknowns)
-        grams[:, diagonal, diagonal] += np.where(levels > 0.0, max(self._ridge, least) * levels, 1.0)[:, None]
-        return np.asarray(np.linalg.inv(grams))
 
-    def _read(self, mode: int, slices: slice, spans: tuple[slice, ...]) -> tuple[Floats, NDArray[np.bool_]]:
-        """Slices of the data as rows, in the order of the subchain, 0 where they say nothing; and where they do.
-
-        Entries that are plainly outliers say nothing: a bond to spare would be spent on them.
-        """
-        order = len(self._cores)
-        ring_order = [(mode + step) % order for step in range(order)]
-        block = dict(zip(ring_order, (slices, *spans), strict=True))
-        values, observed = self._problem.source.read(tuple(block[axis] for axis in range(order)))
-        count = slices.stop - slices.start
-        scaled = np.divide(values.transpose(ring_order).reshape(count, -1), self._size, dtype=np.float64)
-        low, high = self._ordinary
-        mask = (scaled >= low) & (scaled <= high)
-        if observed is not None:
-            mask &= observed.transpose(ring_order).reshape(count, -1)
-        scaled[~mask] = 0.0
-        return scaled.astype(self._dtype), mask
-
-
-def _times(matrices: Floats, rows: Floats) -> Floats:
-    """One matrix for every row."""
-    return np.asarray((matrices @ rows[..., None])[..., 0])
+def _epsilon_of(solver: LpTRC, size: float, dtype: np.dtype[Any]) -> float:
+    """The smoothing over the data's size. Below rounding errors it gains nothing, and 1 / eps^2 may overflow."""
+    least = float(np.finfo(dtype).eps)
+    if solver.epsilon is None:
+        return _EPSILON
+    if solver.epsilon < least * size:
+        raise ArgumentError(
+            f"epsilon={solver.epsilon!r} is not allowed with data of size {size:.3g} in {dtype.name}; "
+            f"it must be at least {least * size:.3g}, their rounding errors"
+        )
+    return solver.epsilon / size

@@ -1,4 +1,4 @@
-"""The observed entries of a source, read some rows at a time, as the methods that hold the whole tensor need them."""
+"""The observed entries of a source, read some rows at a time, as the completion methods need them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ringlet.solvers.pieces import LARGEST_ENTRY
 from ringlet.solvers.start import Scale
 from ringlet.sources import Source
 
-__all__ = ["BLOCK_ENTRIES", "ObservedRows", "RowBlock", "ordinary_range", "row_spans"]
+__all__ = ["BLOCK_ENTRIES", "ObservedRows", "ObservedSlices", "RowBlock", "ordinary_range", "row_spans"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -99,6 +99,51 @@ class ObservedRows:
     def _count_in(self, rows: slice) -> int:
         values, observed = self._source.read(self._selection(rows))
         return values.size if observed is None else int(np.count_nonzero(observed))
+
+
+class ObservedSlices:
+    """The ordinary observed entries of a source as rows of its unfoldings, in units of the data's size.
+
+    Entries that are plainly outliers say nothing: a bond to spare would be spent on them.
+
+    Parameters
+    ----------
+    source : Source
+    scale : Scale
+    dtype : dtype
+        Working precision.
+
+    Examples
+    --------
+    >>> from ringlet.sources import as_source
+    >>> source = as_source(np.array([[1.0, np.nan], [3.0, 4.0]]))
+    >>> slices = ObservedSlices(source, Scale(2.0, 1.0, 0.0), np.dtype("f8"))
+    >>> values, mask = slices.read(1, slice(0, 2), (slice(0, 2),))
+    >>> values
+    array([[0.5, 1.5],
+           [0. , 2. ]])
+    """
+
+    def __init__(self, source: Source, scale: Scale, dtype: np.dtype[Any]) -> None:
+        self._source = source
+        self._size = scale.size
+        self._ordinary = ordinary_range(scale)
+        self._dtype = dtype
+
+    def read(self, mode: int, slices: slice, spans: tuple[slice, ...]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Slices of mode k at the ranges `spans` of modes k+1, .., k-1: 0 where they say nothing; and where they do."""
+        order = len(self._source.shape)
+        ring_order = [(mode + step) % order for step in range(order)]
+        block = dict(zip(ring_order, (slices, *spans), strict=True))
+        values, observed = self._source.read(tuple(block[axis] for axis in range(order)))
+        count = slices.stop - slices.start
+        scaled = np.divide(values.transpose(ring_order).reshape(count, -1), self._size, dtype=np.float64)
+        low, high = self._ordinary
+        mask = (scaled >= low) & (scaled <= high)
+        if observed is not None:
+            mask &= observed.transpose(ring_order).reshape(count, -1)
+        scaled[~mask] = 0.0
+        return scaled.astype(self._dtype), mask
 
 
 def ordinary_range(scale: Scale) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ringlet.ring.chain import Core, merge
 from ringlet.sources.base import slabs
 
-__all__ = ["HELD_NUMBERS", "PIECE_NUMBERS", "Subchain", "weighted_grams"]
+__all__ = ["HELD_NUMBERS", "PIECE_NUMBERS", "NormalEquations", "Subchain", "weighted_grams"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -83,3 +83,39 @@ def weighted_grams(part: Floats, weights: Floats, mask: NDArray[np.bool_]) -> Fl
         design *= np.sqrt(row[chosen, None])
         gram[...] = design.T @ design
     return total
+
+
+class NormalEquations:
+    """Least squares for every slice, solved for the change of the rows that there are.
+
+    What the rows explain already is not computed anew, so the rounding errors of a solution shrink with its step.
+    Directions that the data hardly see move slowly.
+
+    Parameters
+    ----------
+    grams : array of float64, shape (slices, n, n)
+        ``A^T W A`` of every slice; overwritten.
+    ridge : float
+        Penalty on the rows, relative to the mean diagonal.
+    dtype : dtype
+        Of the entries that the matrices were made from.
+
+    Examples
+    --------
+    >>> equations = NormalEquations(np.array([np.diag([2.0, 4.0])]), 0.0, np.dtype("f8"))
+    >>> equations.step(np.array([[5.0, 5.0]]), np.array([[2.0, 2.0]])).round(6)
+    array([[1. , 0.5]])
+    """
+
+    def __init__(self, grams: Floats, ridge: float, dtype: np.dtype[Any]) -> None:
+        unknowns = grams.shape[-1]
+        levels = np.trace(grams, axis1=1, axis2=2) / unknowns
+        self._penalties = (ridge * levels)[:, None]
+        least = 10 * unknowns * np.finfo(dtype).eps
+        diagonal = np.arange(unknowns)
+        grams[:, diagonal, diagonal] += np.where(levels > 0.0, max(ridge, least) * levels, 1.0)[:, None]
+        self._inverses = np.linalg.inv(grams)
+
+    def step(self, rows: Floats, gradient: Floats) -> Floats:
+        """What the rows change by, from ``A^T W (y - A u)``; nothing in slices without data."""
+        return np.asarray((self._inverses @ (gradient - self._penalties * rows)[..., None])[..., 0])
