@@ -52,7 +52,7 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
             left.bar(at, row.psnr, 0.92 * width, color=colours[method])
             if row.psnr_deviation:
                 left.errorbar(at, row.psnr, row.psnr_deviation, color=INK, linewidth=0.8, capsize=1.5)
-        _time_bar(right, place, [row for row in rows if row.method == method], colours[method])
+        _time_bar(right, place, [row for row in rows if row.method == method], colours[method], len(items))
     left.set_ylim(0, 1.05 * top)
     left.set_ylabel("PSNR (dB)", color=INK)
     slanted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if len(items) > 4 else {}
@@ -175,8 +175,8 @@ def _hatched(axes: Any, at: float, height: float, width: float) -> None:
     axes.bar(at, height, 0.92 * width, color="white", edgecolor=FRAME, hatch="////", linewidth=0.6)
 
 
-def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str) -> None:
-    """A bar with the mean time written above it; hatched if no item could be done."""
+def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str, items: int) -> None:
+    """A bar with the mean time written above it, and how many of the items were done; hatched if none could be."""
     seconds = _mean("processor_seconds", rows)
     done = sum(row.processor_seconds is not None for row in rows)
     if not done:
@@ -196,8 +196,8 @@ def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str) -> None:
         return
     axes.bar(place, seconds, 0.8, color=colour)
     text = f"{seconds:.2g}" if seconds < 99.5 else f"{seconds:.0f}"
-    if done < len(rows):
-        text += f"\n{done} of {len(rows)}"
+    if done < items:
+        text += f"\n{done} of {items}"
     axes.annotate(text, (place, seconds), (0, 2), textcoords="offset points", ha="center", size=8, color=INK)
 
 
