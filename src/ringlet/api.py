@@ -56,9 +56,10 @@ def decompose(
     Parameters
     ----------
     data : array-like, store or path; integers or floats, at least two modes
-        A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, or the path of a file that
-        ``ringlet fit`` takes. NaN, ``numpy.ma`` masks and the fill values of stores mean missing. Read in place,
-        never changed; of stores only parts are in memory.
+        A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, a group or Dataset with one of
+        them, or the path of a file that ``ringlet fit`` takes. NaN, ``numpy.ma`` masks, the fill values of stores and
+        an array `observed` or `mask` beside the tensor in its group say what is missing. Read in place, never changed;
+        of stores only parts are in memory.
     rank : "auto", int, sequence of int, budget or target
         ``rank[k]`` is the bond before mode k; an int means the same everywhere. "auto" lets bonds grow while entries
         that are held out say that it pays, up to a fifth of the data's size; ``ringlet.budget("1MB")`` does so up to

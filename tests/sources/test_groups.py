@@ -94,6 +94,14 @@ def test_an_array_given_without_its_group_does_not_drop_a_mask_in_silence(tmp_pa
     assert observed(group["lone"]).all()
 
 
+def test_links_to_nowhere_are_no_arrays(tmp_path):
+    file = hdf5_file(tmp_path, {"x": X})
+    file.close()
+    with h5py.File(tmp_path / "x.h5", "r+") as file:
+        file["gone"] = h5py.SoftLink("/nowhere")
+        assert as_source(file).shape == SHAPE
+
+
 # Masks as an argument.
 
 

@@ -94,7 +94,7 @@ def unused_mask(given: Any) -> str | None:
         parent, _, name = given.path.rpartition("/")
         try:
             group = zarr.open_group(given.store, path=parent, mode="r")
-        except FileNotFoundError:  # an array may lie in a folder that is no group
+        except (OSError, ValueError):  # an array may lie in a folder that is no group, or that may not be read
             return None
     else:
         return None
@@ -144,7 +144,7 @@ def _array_shapes(group: Any) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the arrays in a group of a store and in the groups below it."""
     found: dict[str, tuple[int, ...]] = {}
     for name in sorted(group):
-        member = group[name]
+        member = group.get(name)  # None if it is a link to nowhere
         if hasattr(member, "keys"):
             found |= {f"{name}/{below}": shape for below, shape in _array_shapes(member).items()}
         elif getattr(member, "shape", None):  # empty datasets have none, scalars no modes
