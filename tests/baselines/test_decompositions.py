@@ -245,3 +245,10 @@ def test_few_samples_for_many_unknowns_are_warned_of():
 def test_a_sampling_method_is_not_told_to_sample():
     with pytest.raises(BudgetError, match="smaller rank or fewer samples"):
         ringlet.plan(SHAPE, RANK, solver=SampledTRALS(memory="1kB"))
+
+
+@pytest.mark.parametrize("kind", [TRALS, SampledTRALS])
+def test_many_modes_do_not_overflow_single_precision(kind):
+    x = (np.sin(np.linspace(0, 20, 2**18)) + 2).astype("f4").reshape((2,) * 18)
+    ring = decompose(x, 9, solver=kind(sweeps=1, tol=0)).ring
+    assert np.linalg.norm(np.asarray(ring) - x) < 0.5 * np.linalg.norm(x)

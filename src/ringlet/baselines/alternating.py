@@ -31,13 +31,17 @@ def data_size(found: Survey) -> float:
 
 
 def start_cores(problem: Problem, size: float, dtype: np.dtype[Any]) -> list[Core]:
-    """Given cores in units of `size`, or i.i.d. N(0, 1) ones: alternating least squares ask for no scale."""
+    """Given cores in units of `size`, or i.i.d. normal ones of norm one.
+
+    Alternating least squares ask for no scale, but the product of many norms would leave float32.
+    """
     shape, rank = problem.source.shape, problem.rank
     if problem.init is not None:
         return given_start(problem.init, shape, rank, size, dtype)
     rng = stream(problem.seed, Purpose.START)
     ends = zip(rank, shape, (*rank[1:], rank[0]), strict=True)
-    return [rng.standard_normal((a, length, b)).astype(dtype) for a, length, b in ends]
+    drawn = [rng.standard_normal((a, length, b)) for a, length, b in ends]
+    return [(core / _norm(core)).astype(dtype) for core in drawn]
 
 
 def relative_error(squared_residual: float, squared_norm: float) -> float:
@@ -69,7 +73,7 @@ class AlternatingRun(ABC):
 
     def snapshot(self) -> RingSnapshot:
         """The present model, all cores of equal norm."""
-        norms = [float(np.linalg.norm(core)) for core in self._cores]
+        norms = [_norm(core) for core in self._cores]
         common = float(np.prod(norms)) ** (1 / len(norms))
         cores = [
             core if norm == 0.0 else core * core.dtype.type(common / norm)
@@ -96,7 +100,7 @@ class AlternatingRun(ABC):
 
         The list of cores is changed at once: whoever interrupts finds the one ring or the other.
         """
-        norm = float(np.linalg.norm(core))
+        norm = _norm(core)
         if not isfinite(norm):
             return
         cores, after = list(self._cores), (mode + 1) % len(self._cores)
@@ -105,3 +109,8 @@ class AlternatingRun(ABC):
             cores[after] = cores[after] * core.dtype.type(norm)
         cores[mode] = core
         self._cores = cores
+
+
+def _norm(core: Core) -> float:
+    """``|| Z ||_F`` in float64: squares in float32 may overflow where the norm does not."""
+    return float(np.linalg.norm(core.astype(np.float64)))
