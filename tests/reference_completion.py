@@ -30,7 +30,7 @@ def tnn(x):
 
 def prox_transformed(x, transform, t):
     slices = np.einsum("ijk,kl->ijl", x, transform)
-    shrunk = np.stack([svt(slices[:, :, i], t) for i in range(x.shape[2])], axis=2)
+    shrunk = np.stack([svt(slices[:, :, i], t) for i in range(slices.shape[2])], axis=2)
     return np.einsum("ijl,kl->ijk", shrunk, transform)
 
 

@@ -321,6 +321,13 @@ class TestPlan:
         said = ringlet.plan(self.SHAPE, 5 if solver.fits_ring else None, solver=solver).memory
         assert said / 3 < self.peak(data, solver) < said
 
+    @pytest.mark.parametrize("shape", [(25, 25, 600), (4, 5, 10_000)])
+    def test_memory_for_long_tubes_counts_their_transform(self, shape):
+        solver = TNTV(sweeps=2, threads=1)
+        data = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        said = ringlet.plan(shape, solver=solver, dtype="f4").memory
+        assert said / 3 < self.peak(data, solver) < said
+
     @pytest.mark.parametrize(
         ("solver", "tensors"),
         [(L1TNN(), 5.5), (L1TRNN(), 7.5), (L1TRNN(unfoldings=1), 5.5), (L1SNN(), 8), (TNTV(), 15)],
@@ -361,6 +368,14 @@ class TestPlan:
     def test_plans_print(self, solver):
         text = str(ringlet.plan(SHAPE, 2 if solver.fits_ring else None, solver=solver))
         assert text.startswith(f"{name(solver)} on shape (14, 12, 9):")
+
+
+def test_an_infinite_outlier_weight_only_means_that_there_are_no_outliers(dense_solver):
+    i, j, k = np.ogrid[:20, :18, :3]
+    x = np.sin(i / 4) * np.cos(j / 5) + 0.1 * k + 2.0
+    mask = np.random.default_rng(0).random(x.shape) < 0.9
+    tensor = complete(x, solver=replace(dense_solver, outlier_weight=np.inf, sweeps=100), mask=mask).tensor
+    assert np.linalg.norm(tensor - x) < 0.2 * np.linalg.norm(x - x.mean())
 
 
 def test_l1trnn_settles_on_clean_data_without_any_outlier():

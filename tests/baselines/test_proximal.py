@@ -6,7 +6,8 @@ import pytest
 from reference_completion import prox_tnn, prox_transformed, soft, svt, tnn, unfold
 from ringlet.baselines import proximal
 from ringlet.baselines.lp_norm import lp_prox
-from ringlet.baselines.proximal import FourierSlices, ModeSplit, OrthogonalSlices, shrink, spectral_norm
+from ringlet.baselines.proximal import ModeSplit, shrink, spectral_norm
+from ringlet.baselines.tubal import FourierSlices, OrthogonalSlices
 from ringlet.execution import Threads
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows, RowBlock, ordinary_range
-from ringlet.baselines.proximal import ModeSplit, TubalSlices, shrink_cost, shrink_room
+from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room
+from ringlet.baselines.tubal import TubalSlices
 from ringlet.execution import Threads
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number

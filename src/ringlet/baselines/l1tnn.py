@@ -9,7 +9,8 @@ import numpy as np
 from ringlet.baselines.dense_completion import DenseCompletion, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock
-from ringlet.baselines.proximal import FourierSlices, ModeSplit, shrink_cost, shrink_room, soft
+from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room, soft
+from ringlet.baselines.tubal import FourierSlices
 from ringlet.execution import Threads
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem

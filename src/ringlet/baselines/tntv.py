@@ -10,7 +10,8 @@ import scipy.fft
 from ringlet.baselines.dense_completion import DenseCompletion, Floats, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock, row_spans
-from ringlet.baselines.proximal import ModeSplit, OrthogonalSlices, shrink_cost, shrink_room, soft
+from ringlet.baselines.proximal import EIGEN_ARRAYS, ModeSplit, shrink_cost, shrink_room, soft
+from ringlet.baselines.tubal import CosineSlices, OrthogonalSlices, TubalSlices
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring.arrays import Run
@@ -22,7 +23,7 @@ from ringlet.solvers.solver import working_dtype
 __all__ = ["TNTV", "adjoint_difference", "forward_difference", "smooth"]
 
 _TAU = 1.618  # step of the multipliers, below the golden ratio
-# Defaults, measured on photos: lambda over 1 / sqrt(rho max(n1, n2)), gamma and rho over lambda.
+# Defaults, measured on photos: lambda over 1 / sqrt(rho max(n1, n2)), gamma and rho over that lambda.
 _OUTLIERS, _VARIATION, _NOISE = 1.2, 0.03, 100.0
 _THRESHOLD = 0.05  # 1 / (2 beta) over the largest singular value of the data
 _AXES = range(3)
@@ -36,18 +37,18 @@ class TNTV(DenseCompletion):
     Minimises ``||L||_T + lambda ||S||_1 + gamma ||D L||_1 + (rho/2) ||P o Z||_F^2`` subject to ``L + S + Z = P o X``.
     ``||L||_T`` sums the nuclear norms of the slices after an orthogonal transform along the third mode, D are the
     periodic differences along all three modes, and Z takes up dense noise. The transform is the discrete cosine
-    transform at first, then the left singular vectors of the third unfolding of the estimate so far; the second stage
-    goes on from the first. Tensors of a higher order are taken as I1 x I2 x (all others).
+    transform at first, then the left singular vectors of the third unfolding of the estimate so far (at most n1 n2);
+    the second stage goes on from the first. Tensors of a higher order are taken as I1 x I2 x (all others).
 
     Parameters
     ----------
     outlier_weight : float, optional
         lambda; by default ``1.2 / sqrt(rho_s max(n1, n2))``, rho_s being the share of observed entries.
     tv_weight : float, optional
-        gamma; by default ``0.03 lambda``.
+        gamma; by default 0.03 of the default of lambda.
     noise_weight : float, optional
-        rho, in inverse units of the data: residuals up to lambda / rho are dense noise, not outliers. By default that
-        is 0.01 of the data's size.
+        rho, in inverse units of the data: residuals up to lambda / rho are dense noise, not outliers. By default 100
+        times the default of lambda over the data's size, so that with both defaults they are 0.01 of that size.
     penalty : float, optional
         beta, in inverse units of the data: singular values are thresholded by ``1 / (2 beta)``. By default that is 0.05
         of the largest one of the data. It changes the way to the solution, not the solution.
@@ -100,8 +101,10 @@ class TNTV(DenseCompletion):
         matrix = ModeSplit.of((n1, n2), 0, 1)
         # L before and after, M, T3, three of F and of T2; the slices; S and T1; the half spectrum of M
         memory = itemsize * (13 * prod(shape) + 2 * n1 * n2 * (n3 // 2 + 1))
+        width = min(n3, n1 * n2)  # columns of U
+        memory += itemsize * n3 * width + _transform_room(n1 * n2, n3, itemsize)
         memory += min(threads, n3) * shrink_room(matrix, 1) + row_room(shape, itemsize, threads)
-        transforms = 2 * prod(shape) * (n3 + 5 * (n1 * n2 * n3).bit_length())
+        transforms = 2 * prod(shape) * (2 * width + 5 * (n1 * n2 * n3).bit_length())
         return checked(DensePlan("TNTV", shape, transforms + n3 * shrink_cost(matrix), memory), self.budget)
 
     def run(self, problem: Problem, threads: Threads) -> "TNTVRun":
@@ -117,10 +120,9 @@ class TNTVRun(TubalRun):
     """
 
     def __init__(self, solver: TNTV, problem: Problem, threads: Threads) -> None:
-        n1, n2, n3 = shape = third_order(problem.source.shape)
+        n1, n2, _ = shape = third_order(problem.source.shape)
         super().__init__(solver, problem, threads, shape)
-        cosines = scipy.fft.idct(np.eye(n3), axis=0, norm="ortho")
-        self._slices = OrthogonalSlices(shape, cosines.astype(self.dtype))
+        self._slices: TubalSlices = CosineSlices(shape, self.dtype)
         self._outliers, self._t1 = self.vector(), self.vector()  # S
         self._split = np.zeros(shape, self.dtype)  # M
         self._differences = [np.zeros(shape, self.dtype) for _ in _AXES]  # F
@@ -131,10 +133,10 @@ class TNTVRun(TubalRun):
             self._beta = 0.5 / (_THRESHOLD * self._slices.norm(self.run) or 1.0)
         else:
             self._beta = solver.penalty * self.size
-        weight = solver.outlier_weight or _OUTLIERS / sqrt(self.share * max(n1, n2))
-        self._weight = weight  # lambda
-        self._variation = _VARIATION * weight if solver.tv_weight is None else solver.tv_weight  # gamma
-        noise = _NOISE * weight if solver.noise_weight is None else solver.noise_weight * self.size  # rho
+        usual = _OUTLIERS / sqrt(self.share * max(n1, n2))
+        self._weight = solver.outlier_weight or usual  # lambda
+        self._variation = _VARIATION * usual if solver.tv_weight is None else solver.tv_weight  # gamma
+        noise = _NOISE * usual if solver.noise_weight is None else solver.noise_weight * self.size  # rho
         self._noise_share = self._beta / (self._beta + noise)
         self._last_of_first, self._tol = max(1, solver.sweeps // 2), solver.tol
 
@@ -153,7 +155,7 @@ class TNTVRun(TubalRun):
         first = number <= self._last_of_first
         if first and (number == self._last_of_first or (change < self._tol and left)):
             self._last_of_first = number
-            self._slices = OrthogonalSlices(model.shape, _left_vectors(model))
+            self._slices = OrthogonalSlices(model.shape, _third_basis(model))
         settling = number < self._last_of_first + _SECOND_LEAST or left == 0
         return SweepReport(change, self.mean_loss(squares), settling=settling and self._data_norm > 0.0)
 
@@ -252,10 +254,19 @@ def _neighbours(field: Floats, axis: int, rows: slice, step: int) -> Floats:
     return np.asarray(np.roll(field[rows], -step, axis))
 
 
-def _left_vectors(model: Floats) -> Floats:
-    """U: the left singular vectors of the third unfolding."""
-    gram = np.zeros((model.shape[2], model.shape[2]))
+def _third_basis(model: Floats) -> Floats:
+    """U: the left singular vectors of the third unfolding, as columns."""
+    n1, n2, n3 = model.shape
+    if n3 > n1 * n2:
+        basis, triangle = np.linalg.qr(model.reshape(-1, n3).T)
+        return np.asarray(basis @ np.linalg.svd(triangle)[0])
+    gram = np.zeros((n3, n3))
     for rows in row_spans(model.shape):
-        tubes = model[rows].reshape(-1, model.shape[2]).astype(np.float64)
+        tubes = model[rows].reshape(-1, n3).astype(np.float64)
         gram += tubes.T @ tubes
     return np.asarray(np.linalg.eigh(gram)[1].astype(model.dtype))
+
+
+def _transform_room(columns: int, n3: int, itemsize: int) -> int:
+    """Bytes that the left singular vectors of the third unfolding are found in, beside themselves."""
+    return 3 * itemsize * n3 * columns if n3 > columns else 8 * EIGEN_ARRAYS * n3 * n3
