@@ -197,6 +197,19 @@ def test_working_memory_stays_within_the_plan(solver):
     assert peak < 1.3 * planned + 2_000_000  # the survey of the data, and small things
 
 
+@pytest.mark.parametrize("solver", [RandomizedTRSVD(power=0), RandomizedTRSVD(oversampling=11)])
+def test_the_plan_of_a_sketch_counts_what_it_projects(solver):
+    shape, solver = (14, 20, 9000), replace(solver, threads=1)
+    data = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
+    decompose(data[:, :, :9], (1, 2, 2), solver=solver)  # what is imported or set up once does not count
+    tracemalloc.start()
+    decompose(data, (1, 2, 2), solver=solver)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    said = ringlet.plan(shape, (1, 2, 2), solver=solver, dtype="u1").memory
+    assert said / 3 < peak < said
+
+
 def test_numbers_that_the_precision_cannot_hold_are_refused():
     for solver in ALL:
         with pytest.raises(ArgumentError, match="float32 cannot work with"):

@@ -73,14 +73,20 @@ class RandomizedTRSVD(SequentialSVD):
         inner = left_vectors(projected, run)[0][:, : step.components]  # B ~ U' Sigma V^T
         remainder = projected.project(inner, run)  # Sigma V^T
         basis = inner if outer is None else outer @ inner  # U = Q U'
-        kept = float(np.linalg.norm(remainder.astype(np.float64)) ** 2)
-        return Truncated(basis, remainder, max(0.0, unfolding.squared_norm(run) - kept))
+        discarded = unfolding.squared_norm(run) - fold(remainder).squared_norm(run)
+        return Truncated(basis, remainder, max(0.0, discarded))
 
     def step_operations(self, step: Step) -> int:
         """A sketch, two products for every power iteration, and a projection; the small factorisation besides."""
         width = self._width(step)
         passes = 2 * step.rows * step.columns * width * (2 + 2 * self.power)
         return passes + 4 * width * width * step.columns + 2 * width * width * step.rows
+
+    def column_numbers(self, step: Step) -> int:
+        """Numbers held for every column of C, beside it: B and the remainder, then that twice."""
+        width = self._width(step)
+        projected = width if width < step.rows else 0
+        return step.components + max(projected, step.components)
 
     def _width(self, step: Step) -> int:
         return min(step.components + self.oversampling, step.rows)

@@ -92,6 +92,10 @@ class SequentialSVD(Solver):
     def step_operations(self, step: Step) -> int:
         """Floating-point operations of one step."""
 
+    def column_numbers(self, step: Step) -> int:
+        """Numbers held for every column of C, beside it: the remainder, twice while it is turned."""
+        return 2 * step.components
+
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:
         """Operations and memory; for a prescribed accuracy the most that it may take."""
         first = self.first_mode(shape, rank)
@@ -103,7 +107,8 @@ class SequentialSVD(Solver):
             for step in steps[1:]
             if rank and (asked := rank[(first + step.number + 1) % len(rank)]) > step.components
         ]
-        memory = itemsize * max(_step_entries(step, Threads(self.threads).count) for step in steps)
+        threads = Threads(self.threads).count
+        memory = itemsize * max(_step_entries(step, self.column_numbers(step), threads) for step in steps)
         operations = sum(map(self.step_operations, steps))
         return checked(DensePlan(type(self).__name__, shape, operations, memory, tuple(notes)), self.budget)
 
@@ -243,10 +248,10 @@ def _steps(sizes: Sequence[int], rank: Sequence[int]) -> Iterator[Step]:
         bond = components
 
 
-def _step_entries(step: Step, threads: int) -> int:
-    """Numbers held at once: C (unless it is the data), the remainder twice, blocks, and the factors of blocks."""
+def _step_entries(step: Step, column_numbers: int, threads: int) -> int:
+    """Numbers held at once: C (unless it is the data), those of every column, blocks, and the factors of blocks."""
     here = step.rows * step.columns
     block = min(here, block_entries(step.rows))
-    held = (0 if step.number == 0 else here) + 2 * step.components * step.columns
+    held = (0 if step.number == 0 else here) + column_numbers * step.columns
     factors = (here // block + 4) * min(step.rows, step.columns) * step.rows
-    return held + 3 * threads * block + factors
+    return held + 4 * threads * block + factors
