@@ -71,7 +71,8 @@ def l1_snn(X, P, weight, mu, iterations):
         Y = np.where(P, (M + mu * v + X - E) / (N + 1), M / N)
         V = [V[i] - (Xs[i] - Y) / mu for i in range(N)]
         v = np.where(P, v - (Y + E - X) / mu, 0)
-    return Y
+    violation = sum(np.sum((part - Y) ** 2) for part in Xs) + np.sum((Y + E - X)[P] ** 2)
+    return Y, np.sqrt(violation / (N * np.sum(Y**2) + np.sum(X[P] ** 2)))
 
 
 def l1_trnn(T, P, weight, mu, growth, count, iterations):

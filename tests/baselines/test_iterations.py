@@ -47,8 +47,18 @@ def test_l1snn_follows_its_box(shape):
     data, mask = damaged(shape)
     tensors = after_each_sweep(data, mask, L1SNN(outlier_weight=0.4, penalty=0.5, sweeps=8, tol=0))
     for count in (1, 2, 8):
-        expected = reference.l1_snn(data, mask, 0.4, 2.0, count)
+        expected, _ = reference.l1_snn(data, mask, 0.4, 2.0, count)
         np.testing.assert_allclose(tensors[count - 1], expected, atol=1e-10)
+
+
+def test_l1snn_stops_by_the_constraints_of_its_box():
+    data, mask = damaged((9, 8, 7), outliers=0.0)
+    history = complete(data, solver=L1SNN(outlier_weight=0.4, penalty=0.05, sweeps=13, tol=0), mask=mask).history
+    for count in (2, 3, 13):
+        (last, _), (now, violation) = (reference.l1_snn(data, mask, 0.4, 20.0, n) for n in (count - 1, count))
+        moved = np.linalg.norm(now - last) / np.linalg.norm(now)
+        assert violation > moved
+        assert history[count - 1].change == pytest.approx(violation, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,8 @@ class L1SNNRun(DenseRun):
     """A fit under way.
 
     X_n and V_n are needed only as ``D_n = X_n - mu V_n``: the next multiplier is ``mu V_n = Y - D_n``, and what the
-    next step shrinks is ``Y + mu V_n = 2 Y - D_n``.
+    next step shrinks is ``Y + mu V_n = 2 Y - D_n``. Their sum over n follows from Y: it is ``N Y``, less ``mu v`` where
+    entries are observed.
     """
 
     def __init__(self, solver: L1SNN, problem: Problem, threads: Threads) -> None:
@@ -117,14 +118,18 @@ class L1SNNRun(DenseRun):
             now = model[rows]
             np.divide(total, order, out=now)
             now[mask] = (total[mask] + target - outliers) / (order + 1)
+            parting = total - order * last  # sum_n (X_n - Y), with the last Y
+            parting[mask] += self._multiplier[place]
             residuals = values - now[mask]
             left = outliers - residuals  # Y + E - b
             self._multiplier[place] -= left  # mu v = mu v - (Y + E - b)
             moved = now - last
-            return tuple(float(np.vdot(part, part)) for part in (moved, now, left, residuals))
+            squares = (float(np.vdot(part, part)) for part in (moved, now, left, residuals))
+            return (float(np.vdot(parting, moved)), *squares)
 
-        moved, size, left, squares = np.sum(list(self.run(average, self.observed.blocks)), axis=0)
+        along, moved, size, left, squares = np.sum(list(self.run(average, self.observed.blocks)), axis=0)
         self.model = model
+        apart = max(0.0, apart - 2 * along + order * moved)  # sum_n || X_n - Y ||^2, now with the new Y
         infeasible = sqrt((apart + left) / (order * size + self._data_norm**2)) if self._data_norm else 0.0
         return SweepReport(
             change=max(infeasible, sqrt(moved / size) if size else 0.0),
@@ -133,7 +138,7 @@ class L1SNNRun(DenseRun):
         )
 
     def _step(self, unfolding: ModeSplit, shifted: Floats) -> float:
-        """``X_n = SVT(Y + mu V_n, mu)`` for one mode; returns ``||X_n - Y||^2``."""
+        """``X_n = SVT(Y + mu V_n, mu)`` for one mode; returns ``||X_n - Y||^2`` with the last Y."""
         part = np.empty_like(shifted)
         blocks = [block.rows for block in self.observed.blocks]
 
