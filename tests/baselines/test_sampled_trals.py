@@ -157,6 +157,16 @@ def test_the_history_estimates_the_error():
     assert fit.history[-1].loss == pytest.approx(0.5 * np.mean((np.asarray(fit.ring) - x) ** 2), rel=0.1)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_the_history_tells_errors_down_to_the_precision(dtype):
+    x = np.add.outer(np.add.outer(np.linspace(0, 1, 12), np.linspace(0, 2, 10)), np.linspace(0, 1, 8)).astype(dtype)
+    errors = []
+    fit = decompose(x, 2, solver=SampledTRALS(tol=0), callback=lambda state: errors.append(relative(state.ring, x)))
+    told = [np.sqrt(2 * record.loss / np.mean(x.astype("f8") ** 2)) for record in fit.history]
+    assert max(errors[9:]) < 30 * np.finfo(dtype).eps
+    assert all(error / 10 < said < 10 * error for said, error in zip(told[9:], errors[9:], strict=True))
+
+
 def test_a_ridge_shrinks_the_cores():
     x = noisy((12, 11, 10), (2, 2, 2))
     plain = decompose(x, 2, solver=SampledTRALS(samples=100, tol=0))

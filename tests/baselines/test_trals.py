@@ -95,6 +95,14 @@ def test_designs_without_full_rank_stay_stable_and_monotone(dtype):
     assert losses[-1] == pytest.approx(0.5 * np.mean((np.asarray(fit.ring) - x) ** 2), rel=1e-3)
 
 
+@pytest.mark.parametrize(("dtype", "accuracy"), [("f4", 2e-5), ("f8", 1e-12)])
+def test_exact_data_are_reached_up_to_the_precision_and_not_left_again(dtype, accuracy):
+    x = np.add.outer(np.add.outer(np.linspace(0, 1, 12), np.linspace(0, 2, 10)), np.linspace(0, 1, 8)).astype(dtype)
+    errors = []
+    decompose(x, 2, solver=TRALS(tol=0), seed=3, callback=lambda state: errors.append(relative(state.ring, x)))
+    assert max(errors[14:]) < accuracy
+
+
 def test_cores_have_equal_norms():
     ring = decompose(noisy((8, 9, 7), (3, 3, 3)) * 1e6, 3, solver=TRALS(sweeps=3)).ring
     norms = [np.linalg.norm(core) for core in ring.cores]

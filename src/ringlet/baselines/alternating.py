@@ -22,7 +22,9 @@ from ringlet.solvers.start import given_start
 from ringlet.solvers.streamed_pass import Floats, refold
 from ringlet.sources import Survey
 
-__all__ = ["AlternatingRun", "data_size", "relative_error", "start_cores"]
+__all__ = ["AlternatingRun", "data_size", "nearly_exact", "relative_error", "start_cores"]
+
+_NEAR = 1e3  # squared residual over squared norm of the data, in units of rounding errors
 
 
 def data_size(found: Survey) -> float:
@@ -47,6 +49,11 @@ def start_cores(problem: Problem, size: float, dtype: np.dtype[Any]) -> list[Cor
 def relative_error(squared_residual: float, squared_norm: float) -> float:
     """``e = || X - Xhat ||_F / || X ||_F``; 0 for a tensor of zeros."""
     return sqrt(max(squared_residual, 0.0) / squared_norm) if squared_norm > 0.0 else 0.0
+
+
+def nearly_exact(squared_residual: float, squared_norm: float, dtype: np.dtype[Any]) -> bool:
+    """Whether ``X S - A G`` and ``|| X ||^2 - || A S^T ||^2`` lose too many digits, and residuals must be looked at."""
+    return squared_residual < _NEAR * float(np.finfo(dtype).eps) * squared_norm
 
 
 class AlternatingRun(ABC):

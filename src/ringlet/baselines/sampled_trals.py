@@ -14,7 +14,7 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.baselines.alternating import AlternatingRun, data_size, relative_error, start_cores
+from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.execution import Threads
@@ -236,10 +236,12 @@ class SampledRun(AlternatingRun):
         design = chain.transpose(1, 2, 0).reshape(len(roots), a * b)
         design *= roots[:, None]  # sqrt(W) S
         gram = self._gram(design)  # S^T W S
-        right, norm = self._right_hand_side(mode, rows, roots, design)  # X_k W S, || X_k sqrt(W) ||^2
         core, level = unfold(self._cores[mode]), float(gram.trace())  # A
-        gradient = right - core @ gram  # d = X_k W S - A G
+        right, norm = self._times_design(mode, rows, roots, design)  # X_k W S, || X_k sqrt(W) ||^2
+        gradient: Floats = right - core @ gram  # d = X_k W S - A G
         squared = norm - _inner(core, right + gradient)  # || (X_k - A S^T) sqrt(W) ||^2
+        if nearly_exact(squared, norm, design.dtype):
+            gradient, squared = self._times_design(mode, rows, roots, design, core)
         if not (isfinite(level) and level > 0.0):
             return squared, norm
         penalty = self._solver.ridge * level / len(gram)
@@ -278,10 +280,10 @@ class SampledRun(AlternatingRun):
 
         return np.asarray(sum(self._run(gram_of, range(0, len(design), _BLOCK_ROWS))))
 
-    def _right_hand_side(
-        self, mode: int, rows: tuple[NDArray[np.intp], ...], roots: Floats, design: Floats
+    def _times_design(
+        self, mode: int, rows: tuple[NDArray[np.intp], ...], roots: Floats, design: Floats, core: Floats | None = None
     ) -> tuple[Floats, float]:
-        """``X_k W S``, and ``|| X_k sqrt(W) ||_F^2``, from the sampled entries, some slices at a time."""
+        """``X_k W S``, and ``|| X_k sqrt(W) ||_F^2``, from the sampled entries; less ``A S^T`` if there is a core A."""
         length = self._source.shape[mode]
         out = np.empty((length, design.shape[1]), design.dtype)
         factors = roots * design.dtype.type(1.0 / self._size)
@@ -290,6 +292,8 @@ class SampledRun(AlternatingRun):
         def product(start: int) -> float:
             values, _ = self._source.read_rows(mode, slice(start, min(start + step, length)), rows)
             entries: Floats = np.multiply(values, factors, dtype=design.dtype, casting="unsafe")
+            if core is not None:
+                entries = entries - core[start : start + step] @ design.T
             np.matmul(entries, design, out=out[start : start + step])
             in_memory = entries.ravel(order="K")  # a view, whichever axis is the fastest
             return float(np.vdot(in_memory, in_memory))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ringlet.baselines.alternating import AlternatingRun, data_size, relative_error, start_cores
+from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
 from ringlet.execution import Placement, Profile, Threads
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Run
@@ -35,8 +35,8 @@ __all__ = ["TRALS", "LeastSquaresRun"]
 class TRALS(IterativeSolver):
     """Tensor ring decomposition by alternating least squares: minimises ``|| X - TR(Z_1 .. Z_N) ||_F^2``.
 
-    Each core in turn is set to its least squares solution while the others are held. The error never grows; where it
-    ends depends on the start. Complete data only, and not robust.
+    Each core in turn is set to its least squares solution while the others are held. Up to rounding errors the error
+    never grows; where it ends depends on the start. Complete data only, and not robust.
 
     Parameters
     ----------
@@ -50,9 +50,10 @@ class TRALS(IterativeSolver):
     Notes
     -----
     Normal equations, with the Gram matrix from the cores alone and the subchain never formed unless that is cheaper.
-    They are solved for the change of the core, ``A + (X S - A G) (G + lambda I)^-1`` with lambda = 1e-10 ||G||_F: the
-    ridge then slows directions that the subchain hardly sees, instead of pulling them to zero, so it costs no accuracy
-    and designs without full rank stay stable.
+    They are solved for the change of the core, ``A + (X S - A G) (G + lambda I)^-1`` with lambda = 1e-10 ||G||_F + eps
+    tr(G), eps being the precision of the cores: the ridge then slows directions that the subchain hardly sees, instead
+    of pulling them to zero, so it costs no accuracy and designs without full rank stay stable. Where the squared
+    relative error is below 1e3 eps, ``X S - A G`` is taken from the residual, as ``(X - A S^T) S``: a product more.
 
     References
     ----------
@@ -151,7 +152,10 @@ class LeastSquaresRun(AlternatingRun):
         for mode in range(last):
             streamed, gram = self._stream(mode), self._grams.kronecker_without(mode)  # S, G = S^T S
             rows = streamed.rows.astype(np.float64)  # A
-            gradient = streamed.right_hand_side(self._run) - gram.apply(rows, self._run)  # d = X S - A G
+            if nearly_exact(self._error * self._error, 1.0, self._cores[mode].dtype):
+                gradient = streamed.plain_gradient(self._run)[0].astype(np.float64)  # d = (X - A S^T) S
+            else:
+                gradient = streamed.right_hand_side(self._run) - gram.apply(rows, self._run)  # d = X S - A G
             self._step(mode, rows, gradient, gram)
         squared, norm = self._closing_update(last)
         before, self._error = self._error, relative_error(squared, norm)
