@@ -181,6 +181,9 @@ def test_a_kernel_width_that_a_fit_has_chosen_stays_in_force():
     narrow = replace(fit, _continuation=replace(fit._continuation, penalties=chosen))
     grown, narrower = fit.extend(noisy[..., 10:]), narrow.extend(noisy[..., 10:])
     assert narrower.sigma < 0.7 * grown.sigma
+    assert narrower.history[0].sigma == grown.history[0].sigma  # it waits until the other cores have moved
+    at_once = [one.extend(noisy[..., 10:], refresh=0).sigma for one in (narrow, fit)]  # unless they never do
+    assert at_once[0] < 0.7 * at_once[1]
 
 
 def test_the_changes_of_smooth_cores_are_smooth():

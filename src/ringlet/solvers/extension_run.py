@@ -40,7 +40,15 @@ class ExtensionRun:
     """An extension under way. `cores[mode]` holds the new slices only; cores describe data divided by their size."""
 
     def __init__(
-        self, ring: TensorRing, continuation: Continuation, slices: Slices, seed: int, forget: float, run: Run
+        self,
+        ring: TensorRing,
+        continuation: Continuation,
+        slices: Slices,
+        run: Run,
+        *,
+        seed: int,
+        forget: float,
+        refreshes: bool,
     ) -> None:
         self._given = ring
         self._continuation = continuation
@@ -63,6 +71,9 @@ class ExtensionRun:
         self._index = self._draw(mode)  # the same for all steps, so that they lead somewhere
         self._trust = Trust(inf, 0.0, 1.0)
         self._narrowest = 0.0
+        # What the other cores do not hold yet would be taken for wrong: a narrower kernel waits until they have moved.
+        chosen = continuation.penalties.width
+        self._width_factor = max(1.0, chosen) if refreshes else chosen
 
     @property
     def rows(self) -> Floats:
@@ -144,6 +155,7 @@ class ExtensionRun:
                     self.cores[k] = core
                     of_past.replace(k, core)
                     of_all.replace(k, core)
+        self._width_factor = self._continuation.penalties.width
 
     def _moved(self, k: int, past: Core, gram_past: KroneckerSum, gram: KroneckerSum) -> Core | None:
         """Core k after one scaled steepest descent step with exact line search."""
@@ -181,7 +193,7 @@ class ExtensionRun:
             return False, False
         width, settling = rule_width(self._solver, pilot, self._continuation.size), False
         if isinstance(self._solver.sigma, str):
-            width *= self._continuation.penalties.width
+            width *= self._width_factor
             settling = width <= self._narrowest < inf
             width = max(width, self._narrowest)
         self._trust = Trust.of(pilot, self._loss, width)
