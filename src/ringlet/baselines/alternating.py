@@ -33,16 +33,17 @@ def data_size(found: Survey) -> float:
 
 
 def start_cores(problem: Problem, size: float, dtype: np.dtype[Any]) -> list[Core]:
-    """Given cores in units of `size`, or i.i.d. normal ones of norm one.
+    """Given cores in units of `size`, or ones of norm one from normal numbers with mean and variance one.
 
-    Alternating least squares ask for no scale, but the product of many norms would leave float32.
+    With mean zero, data that are mostly of one sign take longer. Alternating least squares ask for no scale, but the
+    product of many norms would leave float32.
     """
     shape, rank = problem.source.shape, problem.rank
     if problem.init is not None:
         return given_start(problem.init, shape, rank, size, dtype)
     rng = stream(problem.seed, Purpose.START)
     ends = zip(rank, shape, (*rank[1:], rank[0]), strict=True)
-    drawn = [rng.standard_normal((a, length, b)) for a, length, b in ends]
+    drawn = [1.0 + rng.standard_normal((a, length, b)) for a, length, b in ends]
     return [(core / _norm(core)).astype(dtype) for core in drawn]
 
 
