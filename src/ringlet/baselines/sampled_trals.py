@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
 from ringlet.baselines.dense_plan import DensePlan, checked
+from ringlet.baselines.row_sampler import RowSampler
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.execution import Threads
-from ringlet.ring import GramChain
-from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.arrays import Run
 from ringlet.ring.ranks import bond_limits
-from ringlet.sampling import Purpose, draw_leverage_rows, draw_rows, leverage_distribution, merge_rows, stream
+from ringlet.sampling import Purpose, stream
 from ringlet.sampling.exact_leverage import PIECE_ENTRIES
 from ringlet.solvers.checks import check_number, check_one_of
 from ringlet.solvers.direction import DenseGram, GramFactor
@@ -40,7 +40,6 @@ _DEFAULT_SAMPLES = 10  # times the unknowns of a slice
 _ENOUGH_SAMPLES = 2  # times the unknowns of a slice; fewer give a warning
 _BLOCK_ENTRIES = 1 << 18  # sampled entries that are gathered at once
 _BLOCK_ROWS = 1024  # sampled rows in a piece of the Gram matrix
-_FEW_TWICE = 0.1  # where each row meets so many like it, merging them costs more than it saves
 _AVERAGED_SHARE = 3  # the last third of the sweeps averages, or all after the error first stood still
 _AVERAGED_SWEEPS = 5  # before so many have averaged, a small change is chance, and the fit goes on
 _FALLING = 0.7  # an error that falls by this factor in a sweep needs no averaging
@@ -150,7 +149,7 @@ class SampledTRALS(IterativeSolver):
                 operations += 20 * columns**3 + 2 * rows * max(shape) * (len(shape) - 2) * max(wide) ** 2
             design = rows * columns * 3 * itemsize + columns**2 * (2 * itemsize + 24) + 5 * length * columns * 8
             block = min(_BLOCK_ENTRIES + rows, rows * length)
-            memory = max(memory, design + threads * 2 * block * itemsize)
+            memory = max(memory, design + threads * 3 * block * itemsize)
         if self.sampling == "exact-leverage":
             piece = max(PIECE_ENTRIES, max(shape) * max(wide))
             memory += 8 * (3 * threads * min(piece, rows * max(shape) * max(wide)) + 3 * rows * max(shape))
@@ -182,28 +181,23 @@ class SampledRun(AlternatingRun):
         self._source = source
         self._seed = problem.seed
         self._run = run
-        self._samples = solver.rows(source.shape, problem.rank)
-        exact, leverage = (solver.sampling == f"{word}-leverage" for word in ("exact", "product"))
-        self._grams = GramChain(self._cores, run) if exact else None
-        self._scores = [leverage_distribution(core) if leverage else _uniform(core) for core in self._cores]
-        self._leverage = leverage
+        self._sampler = RowSampler(self._cores, solver.sampling, solver.rows(source.shape, problem.rank), run)
         self._averaged = 0  # sweeps that have averaged
         self._calm = False  # time to average
 
     def state(self) -> RunState:
         """The cores, the scores they were given, the last error, and how far averaging has come."""
-        scores = {f"scores.{mode}": scores for mode, scores in enumerate(self._scores)}
+        scores = {f"scores.{mode}": scores for mode, scores in enumerate(self._sampler.scores)}
         return {**super().state(), **scores, "averaged": self._averaged, "calm": int(self._calm)}
 
     def resume(self, state: RunState) -> None:
         """Go on from a state."""
         super().resume(state)
-        if self._grams is not None:
-            self._grams = GramChain(self._cores, self._run)
-        self._scores = [
+        scores = [
             recall_array(state, f"scores.{mode}", scores.shape, scores.dtype)
-            for mode, scores in enumerate(self._scores)
+            for mode, scores in enumerate(self._sampler.scores)
         ]
+        self._sampler.resume(self._cores, scores)
         self._averaged = int(recall_number(state, "averaged"))
         self._calm = bool(recall_number(state, "calm"))
 
@@ -229,7 +223,7 @@ class SampledRun(AlternatingRun):
 
     def _update(self, mode: int, rng: np.random.Generator) -> tuple[float, float]:
         """Sampled least squares for core k; before it, the squared norms of residual and data, from the sample."""
-        rows, weights = self._draw(mode, rng)
+        rows, weights = self._sampler.draw(self._cores, mode, rng)
         a, _, b = self._cores[mode].shape
         roots = np.sqrt(weights).astype(self._cores[mode].dtype)
         chain = row_core(self._cores, mode, rows)  # Z_{k+1}(i_{k+1}) .. Z_{k-1}(i_{k-1}) at each sampled row
@@ -253,25 +247,8 @@ class SampledRun(AlternatingRun):
         gain = _inner(gradient, step)
         length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
         self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h
-        if self._grams is not None:
-            self._grams.replace(mode, self._cores[mode])
-        if self._leverage:
-            self._scores[mode] = leverage_distribution(self._cores[mode])
+        self._sampler.replace(mode, self._cores[mode])
         return squared, norm
-
-    def _draw(self, mode: int, rng: np.random.Generator) -> tuple[tuple[NDArray[np.intp], ...], Array64]:
-        """Rows of the subchain, distinct unless few can come twice, and how much each stands for."""
-        if self._grams is not None:
-            gram = self._grams.gram_without(mode)
-            rows, weights = draw_leverage_rows(self._cores, mode, gram, self._samples, rng, self._run)
-        else:
-            others = [scores for other, scores in enumerate(self._scores) if other != mode]
-            rows, weights = draw_rows(others, self._samples, rng)
-            twice = prod(float(scores @ scores) for scores in others)  # chance that two draws are the same row
-            if self._samples * twice < _FEW_TWICE:
-                return rows, weights
-        shape = self._source.shape
-        return merge_rows(rows, weights, [*shape[:mode], *shape[mode + 1 :]])
 
     def _gram(self, design: Floats) -> Floats:
         def gram_of(start: int) -> Floats:
@@ -293,7 +270,7 @@ class SampledRun(AlternatingRun):
             values, _ = self._source.read_rows(mode, slice(start, min(start + step, length)), rows)
             entries: Floats = np.multiply(values, factors, dtype=design.dtype, casting="unsafe")
             if core is not None:
-                entries = entries - core[start : start + step] @ design.T
+                entries -= core[start : start + step] @ design.T
             np.matmul(entries, design, out=out[start : start + step])
             in_memory = entries.ravel(order="K")  # a view, whichever axis is the fastest
             return float(np.vdot(in_memory, in_memory))
@@ -324,7 +301,3 @@ def _columns(rank: Sequence[int]) -> list[int]:
 def _inner(left: Floats, right: Floats) -> float:
     """Inner product, summed in float64."""
     return float(np.einsum("ij,ij->", left, right, dtype=np.float64))
-
-
-def _uniform(core: Floats) -> Array64:
-    return np.full(core.shape[1], 1.0 / core.shape[1])
