@@ -14,6 +14,7 @@ from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.solvers import automatic_run, smoothness
 from ringlet.solvers.heldout import HiddenSource, Judge, Lot, Verdict, hide
+from ringlet.solvers.penalties import Knob, Knobs, Penalties
 from ringlet.solvers.rank_growth import widen
 from ringlet.sources import as_source
 
@@ -116,7 +117,7 @@ def test_a_lot_draws_its_share_everywhere_and_the_same_whatever_is_read():
 
 @pytest.mark.parametrize("rank", ["auto", 3])
 def test_held_out_entries_never_influence_the_fit(rank, monkeypatch):
-    monkeypatch.setattr(Judge, "compare", lambda *_: Verdict(0.2, 3.0))  # what they are to influence: the choices
+    monkeypatch.setattr(Judge, "compare", lambda *_: Verdict(0.2, 3.0, 0.1))  # what they are to influence: the choices
     x, observed = spoiled(waves(), 0.8, 0.1)
     _, lot = Judge.of(as_source(x, observed), int(observed.sum()), 0)
     held = lot.drawn((slice(None),) * 3, (0, 1, 2)) & observed
@@ -137,7 +138,7 @@ def test_outliers_do_not_mislead_the_judge():
     far = decompose(truth + noise, 4, solver=ringlet.baselines.TRSVD()).ring
     verdict = judge.compare(judge.residuals(near.cores), judge.residuals(far.cores))
     assert verdict.certainty > 3
-    assert verdict.gain > 0
+    assert verdict.gain > 1
 
 
 def test_everything_automatic_beats_the_printed_method_on_smooth_data():
@@ -162,12 +163,13 @@ def test_a_mode_without_order_is_not_smoothed(penalties):
 
 
 @pytest.mark.parametrize("true", [2, 4])
-def test_the_rank_found_is_near_the_true_one(true):
+@pytest.mark.parametrize(("share", "outliers", "noise"), [(0.8, 0.1, 0.02), (0.5, 0.2, 0.05)])
+def test_the_rank_found_is_near_the_true_one(true, share, outliers, noise):
     truth = dense(random_cores((30, 28, 26), (true,) * 3, seed=true))
-    x, observed = spoiled(truth, 0.8, 0.1, noise=0.02 * truth.std())
+    x, observed = spoiled(truth, share, outliers, noise=noise * truth.std())
     fit = decompose(x, mask=observed)
     assert error(fit, truth) < 0.05
-    assert true <= max(fit.ring.rank) <= 6 * true
+    assert true <= max(fit.ring.rank) <= 2 * true
 
 
 def test_colour_bonds_stay_within_their_natural_limits():
@@ -188,10 +190,10 @@ def test_a_budget_is_kept(amount, tmp_path):
 def test_a_target_is_reached_by_a_small_ring():
     truth = waves(rank=8, seed=4)
     x = truth + 1e-4 * np.random.default_rng(0).standard_normal(truth.shape)
-    low, high = (decompose(x, rank=ringlet.target(psnr=psnr)).ring for psnr in (20, 45))
+    low, high = (decompose(x, rank=ringlet.target(psnr=psnr)).ring for psnr in (20, 60))
     assert low.parameters < high.parameters
     peak = np.ptp(x)
-    for ring, psnr in ((low, 20), (high, 45)):
+    for ring, psnr in ((low, 20), (high, 60)):
         reached = 20 * np.log10(peak / np.sqrt(np.mean((np.asarray(ring) - truth) ** 2)))
         assert reached > psnr - 1
 
@@ -208,6 +210,17 @@ def test_widening_leaves_the_tensor_as_it_is():
         wider = widen(cores, bond, 5, np.random.default_rng(1))
         assert wider[bond].shape[0] == 5
         np.testing.assert_allclose(dense(wider), dense(cores), atol=1e-12)
+
+
+def test_a_knob_that_is_turned_to_and_fro_rests():
+    knobs, given = Knobs([Knob("ridge", 0)]), Penalties(0.1, (0.0,))
+    low, high = 0.1 / 3, 0.1
+    for certainty, found in ((3, low), (-3, low), (3, high), (-3, high), (3, low)):
+        turned = knobs.turned(0, given, size=100)
+        given = turned if knobs.answer(0, given, turned, certainty) else given
+        assert given.ridge == pytest.approx(found)
+    assert not knobs.due(size=100)
+    assert knobs.due(size=150) == {0: 0}
 
 
 def test_the_bits_do_not_depend_on_threads():

@@ -1,59 +1,42 @@
 """A fit that chooses its ranks, penalties and kernel width by entries that it does not see.
 
-Every round goes on from where the last one ended and tries one change beside what would be done anyway: a penalty
-turned up or down for a sweep, or wider bonds. What the held-out entries prefer is kept; nothing is fitted twice.
+Every round is a sweep that goes on from where the last one ended. In it cores are updated twice, as they would be
+anyway and with a penalty turned up or down; after it wider bonds are tried. What the held-out entries prefer is kept;
+nothing is fitted twice.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from math import inf, log, log10, nan
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringlet.errors import BudgetError, DataWarning, FormatError
+from ringlet.errors import DataWarning, FormatError
 from ringlet.execution import Placement, Profile
-from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
-from ringlet.sampling import Purpose, stream
+from ringlet.solvers.bond_growth import BondGrowth
 from ringlet.solvers.driver import RunState, SweepReport
-from ringlet.solvers.heldout import Array64, Judge, hide
+from ringlet.solvers.heldout import Judge, hide
 from ringlet.solvers.penalties import Knob, Knobs, Penalties
 from ringlet.solvers.problem import Problem, first_look
-from ringlet.solvers.rank_growth import parameters, widen, wider_rank
 from ringlet.solvers.recall import name_cores, recall_array, recall_number
 from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.robust_run import Position, RobustRun
+from ringlet.solvers.trials import Stand, Trials
 
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
 __all__ = ["AutomaticRun", "hold_out"]
 
-_TRIALS = 1 << 20  # sweeps that are tried in a round have numbers from here on; those of the rounds count on
 _FIRST_RIDGE = 0.01
 _ORDERED = 8  # modes of fewer slices are not smoothed
-_PROGRESS = 0.1  # dB that a turn of all knobs has to gain
-_SETTLED = 0.1  # dB a sweep: below, a rank has shown what it can do
-_SETTLING_ROUNDS = 3
-_FAST = 0.7  # dB a sweep: above, bonds do not grow yet
-_LARGE = 0.3  # dB: a growth that gains more is followed by the next at once
-_SIMILAR = 0.7  # bonds that promise this part of what the best one does grow together with it
-_WORTH = 0.03  # dB that wider bonds have to gain
-_SURE, _LIKELY = 2.0, 1.0  # standard errors
-_WEAK = 0.1  # smoothness of all modes together that is given up unless it helps
-_FAILURES = 2  # so many growths in a row that did not pay end it
+_FAST = 0.7  # dB a sweep: above, it is too early to tell what helps
+_PROGRESS = 0.1  # dB that have to be gained in
+_PATIENCE = 3  # rounds, or else the fit ends
 _LAST_SWEEPS = 2  # with all entries, at the end
-
-
-@dataclass(frozen=True)
-class Stand:
-    """A position, what the sweep that led to it reports, and its residuals at the held-out entries."""
-
-    position: Position
-    report: SweepReport
-    residuals: Array64
 
 
 def hold_out(problem: Problem) -> tuple[Problem, Judge]:
@@ -87,28 +70,25 @@ class AutomaticRun:
         judge: Judge,
         place: Callable[[], Placement | None],
     ) -> None:
-        self._solver = solver
         self._problem = problem
         self._run = run
         self._place = place
-        self._judge = judge.scaled(run.size)
         if isinstance(solver.ridge, str):
-            self._run.penalties = replace(self._run.penalties, ridge=_FIRST_RIDGE / self._run.level)
-        self._stand = self._standing(SweepReport(change=inf, loss=nan))
+            run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE / run.level)
+        self._trials = Trials(run, judge.scaled(run.size))
+        self._stand = self._trials.here()
         self._knobs = Knobs(_open_knobs(solver, problem.source.shape))
-        self._most = 0  # parameters
+        most = 0
         if problem.choice is not None:
             itemsize = self._stand.position.cores[0].dtype.itemsize
-            self._most = problem.choice.most_parameters(problem.source.shape, itemsize)
-        self._growing = self._run.thrifty = problem.choice is not None
-        self._failures = 0  # growths in a row that did not pay
-        self._rounds_here = 0  # since the last growth
-        self._last_gain = 0.0  # of a sweep, in dB
-        self._quiet = 0  # rounds in a row without a change
-        self._closing = 0  # sweeps with all entries
-        self._mark, self._rounds_idle = 1e9, 0  # the error when progress was seen last, and rounds since then
+            most = problem.choice.most_parameters(problem.source.shape, itemsize)
+        self._growth = BondGrowth(self._trials, problem, most)
+        self._growth.ended = problem.choice is None
+        self._size()
+        self._last_gain = inf  # of a sweep, in dB
+        self._gained, self._rounds_idle = 0.0, 0  # dB since progress was seen last, and rounds
         self._turns = 0  # turns of knobs that helped since growth ended
-        self._regrown = False
+        self._closing = 0  # sweeps with all entries
 
     @property
     def profile(self) -> Profile:
@@ -141,202 +121,110 @@ class AutomaticRun:
 
     def sweep(self, number: int) -> SweepReport:
         """One round."""
-        if self._closing or (self._quiet >= self._solver.patience and not self._grows_again()):
+        if self._closing or (self._idle() and not self._grows_again()):
             return self._close(number)
-        if self._growing and (self._failures >= _FAILURES or not self._wider_ranks()):
-            self._growing = self._run.thrifty = False
-            self._turns = 0
-        if self._growing and (self._last_gain < _SETTLED or self._rounds_here >= _SETTLING_ROUNDS):
-            self._grow(number)
+        before = self._stand
+        self._stand, ready = self._swept(number)
+        self._last_gain = self._trials.compare(self._stand, before).gain
+        if self._growth.ended:
+            self._note_progress()
         else:
-            self._improve(number)
-        error = self._judge.error(self._stand.residuals) * self._run.size
+            self._grow(number, ready)
+        error = self._trials.error(self._stand) * self._run.size
         return replace(self._stand.report, settling=True, stalled=False, held_out=error)
+
+    def _swept(self, number: int) -> tuple[Stand, bool]:
+        """Where a sweep leads in which knobs are turned, and whether none was left that helps."""
+        due = self._knobs.due(self._stand.parameters, self._waiting())
+        if self._last_gain > _FAST or not due:  # it is too early to tell what helps
+            return self._trials.swept(self._stand.position, number), not due
+        stand, helped = self._trials.forked(self._stand, number, self._knobs, due)
+        self._turns += helped
+        return stand, not helped
+
+    def _waiting(self) -> tuple[str, ...]:
+        """Knobs that are not turned yet.
+
+        A model of too small a rank would take for wrong what it cannot reach: the width waits until bonds have grown,
+        and smoothness while they bring much. The ridge does not: bonds must not make up for one that is too large.
+        """
+        if self._growth.ended:
+            return ()
+        return ("width", "smooth") if self._growth.eager else ("width",)
+
+    def _grow(self, number: int, ready: bool) -> None:
+        self._stand = self._growth.grown(self._stand, self._last_gain, number, ready=ready)
+        if self._growth.ended:
+            self._stand = self._growth.trimmed(self._stand, number)
+            self._turns = self._rounds_idle = 0
+            self._gained = 0.0
+        self._size()
+
+    def _size(self) -> None:
+        """While bonds grow, look at what the next larger ring needs, so that this one and that one see the same."""
+        self._trials.size_for(None if self._growth.ended else self._growth.next_rank(self._stand))
 
     def _grows_again(self) -> bool:
         """Begin to grow anew, once, if penalties or width have changed since growth ended: other bonds may pay now."""
-        if self._regrown or not self._turns or not self._wider_ranks():
+        if not self._turns or self._problem.choice is None or not self._growth.begin_again(self._stand):
             return False
-        self._growing = self._regrown = True
-        self._failures = self._quiet = 0
+        self._rounds_idle = 0
+        self._size()
         return True
 
-    def _improve(self, number: int) -> None:
-        """A sweep with the present penalties, and one with a knob turned."""
-        before = self._stand
-        plain = self._swept(before.position, number)
-        self._last_gain = self._judge.compare(plain.residuals, before.residuals).gain
-        turned = self._turned(before, plain, number)
-        self._stand = turned or plain
-        self._rounds_here += 1
-        idle = not self._growing and self._idle()
-        small = plain.report.change < self._solver.tol and not plain.report.settling
-        self._quiet = self._quiet + 1 if idle and small else 0
-
     def _idle(self) -> bool:
-        """Whether nothing was gained since every knob was turned, or none is left to turn."""
-        error = self._judge.error(self._stand.residuals)
-        if error < self._mark * 10 ** (-_PROGRESS / 20):
-            self._mark, self._rounds_idle = error, 0
-        else:
+        resting = not self._knobs.due(self._stand.parameters)
+        return self._rounds_idle >= _PATIENCE - resting
+
+    def _note_progress(self) -> None:
+        """Count rounds since the last gain that is worth going on for."""
+        self._gained += self._last_gain
+        if self._gained > _PROGRESS:
+            self._gained, self._rounds_idle = 0.0, 0
+        elif not self._stand.report.settling:
             self._rounds_idle += 1
-        return self._rounds_idle > len(self._knobs) or self._knobs.all_rest(self._parameters())
-
-    def _turned(self, before: Stand, plain: Stand, number: int) -> Stand | None:
-        """The sweep with a knob turned, if it is better than the plain one."""
-        if not self._growing and self._last_gain > _FAST:  # it is too early to tell what helps
-            return None
-        # A model of too small a rank would take for wrong what it cannot reach yet: the width waits.
-        without = ("width",) if self._growing else ()
-        penalties = self._knobs.turned(before.position.penalties, self._parameters(), without)
-        if penalties is None:
-            return None
-        narrower = min(1.0, penalties.width / before.position.penalties.width)  # at once, to see what it does
-        position = replace(before.position, penalties=penalties, narrowest=before.position.narrowest * narrower)
-        turned = self._swept(position, number)
-        verdict = self._judge.compare(turned.residuals, plain.residuals)
-        weaker = _WEAK >= sum(before.position.penalties.smooth) > sum(penalties.smooth)
-        helped = verdict.certainty > (-_LIKELY if weaker else _LIKELY)
-        self._knobs.answer(helped=helped)
-        self._turns += helped
-        return turned if helped else None
-
-    def _grow(self, number: int) -> None:
-        """A sweep, then wider bonds where they promise most, kept if they pay."""
-        plain = self._swept(self._stand.position, number)
-        self._last_gain = self._judge.compare(plain.residuals, self._stand.residuals).gain
-        self._stand = plain
-        options = self._wider_ranks()
-        if not options:  # that sweep has reached the target
-            return
-        if self._last_gain > _FAST and self._rounds_here < _SETTLING_ROUNDS:  # it is too early to tell what bonds bring
-            self._rounds_here += 1
-            self._last_gain = 0.0
-            return
-        try:
-            rank = self._promising_rank(plain, options, number)
-            wider = self._swept(self._widened(plain, rank, number), number, 1)
-            verdict = self._judge.compare(wider.residuals, plain.residuals)
-            if verdict.gain < _LARGE:
-                wider = self._swept(wider.position, number, 2)
-                verdict = self._judge.compare(wider.residuals, plain.residuals)
-        except BudgetError:  # no room for a larger ring
-            self._most = self._parameters()
-            return
-        paid = verdict.certainty > _SURE and verdict.gain > _WORTH + max(0.0, self._last_gain) / 2
-        if paid:
-            self._stand = wider
-        self._failures = 0 if paid else self._failures + 1
-        self._rounds_here = 0
-        self._last_gain = 0.0 if paid and verdict.gain > _LARGE else inf
-
-    def _promising_rank(self, plain: Stand, options: dict[int, tuple[int, ...]], number: int) -> tuple[int, ...]:
-        """The rank with those bonds wider that gain most for their size when the two cores beside them are updated."""
-        shape, size = self._problem.source.shape, self._parameters()
-        if len(options) == 1:
-            return next(iter(options.values()))
-        promises = {}
-        for bond, rank in options.items():
-            modes = sorted({(bond - 1) % len(shape), bond})
-            tried = self._swept(self._widened(plain, rank, number), number, 1, modes)
-            gain = self._judge.compare(tried.residuals, plain.residuals).gain
-            gain -= max(0.0, self._last_gain) * len(modes) / len(shape)  # what the updates bring without it
-            promises[bond] = gain / log(parameters(shape, rank) / size)
-        ranking = sorted(options, key=lambda bond: -promises[bond])
-        chosen = list(options[ranking[0]])
-        for bond in ranking[1:]:
-            together = [*chosen[:bond], options[bond][bond], *chosen[bond + 1 :]]
-            similar = promises[bond] >= _SIMILAR * promises[ranking[0]] > 0
-            if similar and parameters(shape, together) <= self._most:
-                chosen = together
-        return tuple(chosen)
-
-    def _widened(self, stand: Stand, rank: Sequence[int], number: int) -> Position:
-        cores: Sequence[Core] = stand.position.cores
-        for bond, width in enumerate(rank):
-            if width > cores[bond].shape[0]:
-                cores = widen(cores, bond, width, stream(self._problem.seed, Purpose.GROWTH, number, bond))
-        return replace(stand.position, cores=tuple(cores))
-
-    def _wider_ranks(self) -> dict[int, tuple[int, ...]]:
-        """For every bond that may grow, the rank that this would give."""
-        if self._problem.choice is None or self._reached():
-            return {}
-        shape, rank = self._problem.source.shape, self._rank()
-        options = {bond: wider_rank(shape, rank, bond, self._most) for bond in range(len(shape))}
-        return {bond: wider for bond, wider in options.items() if wider is not None}
-
-    def _reached(self) -> bool:
-        psnr = None if self._problem.choice is None else self._problem.choice.psnr
-        return psnr is not None and self._psnr() >= psnr
 
     def warn_if_missed(self) -> None:
         """Say so if the target was not reached."""
         choice = self._problem.choice
-        if choice is not None and choice.psnr is not None and not self._reached():
+        if choice is not None and choice.psnr is not None and not self._growth.reached(self._stand):
             warnings.warn(
-                f"target(psnr={choice.psnr}) was not reached: {self._psnr():.1f} dB on held-out entries with rank "
-                f"{self._rank()}",
+                f"target(psnr={choice.psnr}) was not reached: {self._growth.psnr(self._stand):.1f} dB on held-out "
+                f"entries with rank {self._stand.rank}",
                 DataWarning,
                 stacklevel=2,
             )
-
-    def _psnr(self) -> float:
-        """Of the held-out entries; the peak is the data's range."""
-        return -20 * log10(self._judge.error(self._stand.residuals))
 
     def _close(self, number: int) -> SweepReport:
         """A sweep with all entries; the last ones."""
         if not self._closing:
             self._see_all()
         self._closing += 1
-        self._stand = self._swept(self._stand.position, number)
+        self._stand = self._trials.swept(self._stand.position, number)
         return replace(self._stand.report, settling=True, converged=self._closing >= _LAST_SWEEPS)
 
     def _see_all(self) -> None:
         self._run.look_at(self._problem, self._place())
 
-    def _swept(self, position: Position, number: int, step: int = 0, modes: Sequence[int] | None = None) -> Stand:
-        """Where a sweep leads from a position."""
-        self._run.go_to(position)
-        return self._standing(self._run.sweep(number + step * _TRIALS, modes))
-
-    def _standing(self, report: SweepReport) -> Stand:
-        position = self._run.position
-        return Stand(position, report, self._judge.residuals(position.cores))
-
-    def _rank(self) -> tuple[int, ...]:
-        return tuple(core.shape[0] for core in self._stand.position.cores)
-
-    def _parameters(self) -> int:
-        return parameters(self._problem.source.shape, self._rank())
-
     def state(self) -> RunState:
         """The present position, and what the next round's choice depends on."""
         position = self._stand.position
         penalties = position.penalties
-        counters: list[float] = [
-            self._most,
-            self._growing,
-            self._failures,
-            self._rounds_here,
-            self._quiet,
-            self._closing,
-        ]
-        counters += [self._regrown, self._turns, self._mark, self._rounds_idle]
-        gain = min(self._last_gain, 1e9)
+        numbers = [min(self._last_gain, 1e9), self._gained, self._rounds_idle, self._turns, self._closing]
         return {
             **name_cores(position.cores),
             "sigma": position.sigma,
             "narrowest": position.narrowest,
             "penalties": np.array([-1.0 if penalties.ridge is None else penalties.ridge, penalties.width]),
             "smooth": np.array(penalties.smooth),
-            "counters": np.array([gain, *counters, *self._knobs.state()], np.float64),
+            "numbers": np.array(numbers, np.float64),
+            "growth": np.array(self._growth.state(), np.float64),
+            "knobs": np.array(self._knobs.state(), np.float64),
         }
 
     def resume(self, state: RunState) -> None:
         """Go on from a state."""
-        shapes = [np.shape(state.get(f"core.{mode}", 0)) for mode in range(len(self._rank()))]
+        shapes = [np.shape(state.get(f"core.{mode}", 0)) for mode in range(len(self._problem.source.shape))]
         closes = all(
             len(shape) == 3 and shape[2] == shapes[mode - len(shapes) + 1][0] for mode, shape in enumerate(shapes)
         )
@@ -345,33 +233,34 @@ class AutomaticRun:
         dtype = self._stand.position.cores[0].dtype
         cores = tuple(recall_array(state, f"core.{mode}", shape, dtype) for mode, shape in enumerate(shapes))
         now = self.state()
-        ridge, width = recall_array(state, "penalties", (2,), np.dtype("f8"))
-        smooth = recall_array(state, "smooth", (len(cores),), np.dtype("f8"))
-        counters = recall_array(state, "counters", np.shape(now["counters"]), np.dtype("f8"))
-        penalties = Penalties(None if ridge < 0 else float(ridge), tuple(map(float, smooth)), float(width))
-        sigma, narrowest = recall_number(state, "sigma"), recall_number(state, "narrowest")
-        self._last_gain = float(counters[0])
-        self._most, growing, self._failures, self._rounds_here, self._quiet, self._closing = map(int, counters[1:7])
-        self._regrown, self._turns = bool(counters[7]), int(counters[8])
-        self._mark, self._rounds_idle = float(counters[9]), int(counters[10])
-        self._growing = self._run.thrifty = bool(growing)
-        self._knobs.resume(counters[11:].tolist())
+
+        def numbers(name: str) -> list[float]:
+            return [float(number) for number in recall_array(state, name, np.shape(now[name]), np.dtype("f8"))]
+
+        ridge, width = numbers("penalties")
+        penalties = Penalties(None if ridge < 0 else ridge, tuple(numbers("smooth")), width)
+        self._last_gain, self._gained, *counters = numbers("numbers")
+        self._rounds_idle, self._turns, self._closing = map(int, counters)
+        self._growth.resume(numbers("growth"))
+        self._knobs.resume(numbers("knobs"))
         if self._closing:
             self._see_all()
+        sigma, narrowest = recall_number(state, "sigma"), recall_number(state, "narrowest")
         self._run.go_to(Position(cores, sigma, narrowest, None, penalties))
         self._run.recall_change()
-        self._stand = self._standing(self._stand.report)
+        self._stand = self._trials.here()
+        self._size()
 
 
 def _open_knobs(solver: "RobustRing", shape: tuple[int, ...]) -> list[Knob]:
-    """What the solver leaves open: smoothness of all ordered modes together, the others, smoothness of single modes."""
-    ordered = tuple(mode for mode, length in enumerate(shape) if length >= _ORDERED)
-    smooth = isinstance(solver.smooth, str)
-    knobs = [Knob("smooth", ordered)] if smooth and ordered else []
-    if isinstance(solver.ridge, str):
-        knobs.append(Knob("ridge"))
+    """What the solver leaves open: ridge, smoothness of every ordered mode, and kernel width.
+
+    The ridge comes first: where it is too small, smoothness helps even along a mode without order.
+    """
+    longest = shape.index(max(shape))
+    knobs = [Knob("ridge", longest)] if isinstance(solver.ridge, str) else []
+    if isinstance(solver.smooth, str):
+        knobs += [Knob("smooth", mode) for mode, length in enumerate(shape) if length >= _ORDERED]
     if isinstance(solver.sigma, str) and solver.sigma_factor is None and solver.loss != "l2":
-        knobs.append(Knob("width"))
-    if smooth and len(ordered) > 1:
-        knobs += [Knob("smooth", (mode,)) for mode in ordered]
+        knobs.append(Knob("width", longest))
     return knobs

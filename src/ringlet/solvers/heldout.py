@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from math import log10, nan, prod, sqrt
+from math import log, log10, nan, prod, sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,11 +21,12 @@ Array64: TypeAlias = NDArray[np.float64]
 
 _WANTED = 20_000  # entries to judge by
 _SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
-_FEWEST, _SHARE_UTMOST = 300, 0.2  # of little data a larger share is held out
+_FEWEST, _SHARE_UTMOST = 1000, 0.2  # of little data a larger share is held out
 _MASK_ENTRIES = 1 << 24  # up to so many entries in memory a mask of the held-out ones is made once
 _PROBE_ENTRIES, _PROBES = 1 << 19, 4  # larger data are judged on so many random subtensors of so many entries
 _WIDTH = 5.0  # of the judging kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
+_DECIBEL = 10 / log(10)  # in the logarithm of a power
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
 _FAR, _ROUNDS = 3.0, 6  # the median leaves out what is further off than so many deviations, found in so many rounds
 
@@ -99,13 +100,16 @@ class Verdict:
     Attributes
     ----------
     gain : float
-        By how many decibels the robust error is smaller.
+        By how many decibels the mean square of the residuals is smaller, where either model comes near the entries.
     certainty : float
         The difference of the two losses in units of its standard error; above 0: the new model is better.
+    doubt : float
+        Standard error of the gain, in decibels.
     """
 
     gain: float
     certainty: float
+    doubt: float
 
 
 @dataclass(frozen=True)
@@ -161,22 +165,27 @@ class Judge:
     def compare(self, new: Array64, old: Array64) -> Verdict:
         """Compare the residuals of two models, under a kernel that fits the old ones."""
         if not len(self):  # so little data that none were held out
-            return Verdict(0.0, 0.0)
+            return Verdict(0.0, 0.0, 0.0)
         width = _judging_width(old)
-        before, after = (-np.expm1(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
-        difference = before - after
-        error = float(np.std(difference)) / sqrt(len(difference))
-        certainty = float(np.mean(difference)) / error if error else 0.0
-        return Verdict(20 * log10(self.error(old, width) / self.error(new, width)), certainty)
+        before, after = (np.exp(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
+        difference = after - before
+        deviation = float(np.std(difference)) / sqrt(len(difference))
+        certainty = float(np.mean(difference)) / deviation if deviation else 0.0
+        near = np.maximum(before, after)
+        gain = 20 * log10(_weighted_size(old, near) / _weighted_size(new, near))
+        doubt = _DECIBEL * deviation / max(float(np.mean(before * (1 - before))), 1e-300)
+        return Verdict(gain, certainty, doubt)
 
-    def error(self, residuals: Array64, width: float | None = None) -> float:
+    def error(self, residuals: Array64) -> float:
         """Root mean square of the residuals under the judging kernel, in units of the data's size."""
         if not len(self):
             return nan
-        width = width or _judging_width(residuals)
-        weights = np.exp(-0.5 * (residuals / width) ** 2)
-        mean = float(weights @ residuals**2) / max(float(weights.sum()), 1e-300)
-        return max(sqrt(mean), np.finfo(float).tiny ** 0.25)
+        return _weighted_size(residuals, np.exp(-0.5 * (residuals / _judging_width(residuals)) ** 2))
+
+
+def _weighted_size(residuals: Array64, weights: Array64) -> float:
+    mean = float(weights @ residuals**2) / max(float(weights.sum()), 1e-300)
+    return max(sqrt(mean), float(np.finfo(float).tiny ** 0.25))
 
 
 def _judging_width(residuals: Array64) -> float:

@@ -9,6 +9,10 @@ _RIDGE_STEP, _RIDGE_LEAST, _RIDGE_MOST = 3.0, 1e-4, 1.0
 _SMOOTH_STEP, _SMOOTH_LEAST, _SMOOTH_MOST = 3.0, 0.009, 30.0
 _SMOOTH_FIRST = 0.03  # the first strength that is tried where there is none
 _WIDTH_STEP, _WIDTH_LEAST, _WIDTH_MOST = 1.4, 0.25, 2.0
+_LIKELY = 1.0  # standard errors by which a turn has to be better,
+_SURE = 2.0  # or so many for a first smoothness, and for a smaller ridge: the harm that it does comes later
+_WEAK = 0.03  # smoothness up to which less is taken unless that is likely to be worse
+_AT_ONCE = 2  # knobs that are turned in a sweep
 _MISSES = 2  # turns in a row, one each way, after which a knob rests
 _REST = 1.5  # until the ring has grown by this factor
 
@@ -39,28 +43,26 @@ class Knob:
     Attributes
     ----------
     name : {"ridge", "smooth", "width"}
-    modes : tuple of int
-        For "smooth", the modes that it acts on.
+    mode : int
+        A mode whose core update shows what it does; for "smooth" the one that it acts on.
     """
 
     name: str
-    modes: tuple[int, ...] = ()
+    mode: int
 
     def turned(self, given: Penalties, up: bool) -> Penalties | None:
         """The next larger or smaller value, or None at the end of the range.
 
         Examples
         --------
-        >>> Knob("smooth", (1,)).turned(Penalties(0.1, (0.0, 0.0)), up=True).smooth
+        >>> Knob("smooth", 1).turned(Penalties(0.1, (0.0, 0.0)), up=True).smooth
         (0.0, 0.03)
-        >>> Knob("smooth", (1,)).turned(Penalties(0.1, (0.0, 0.0)), up=False) is None
+        >>> Knob("smooth", 1).turned(Penalties(0.1, (0.0, 0.0)), up=False) is None
         True
         """
         if self.name == "smooth":
-            smooth = tuple(
-                _smoother(strength, up) if mode in self.modes else strength
-                for mode, strength in enumerate(given.smooth)
-            )
+            strength = _smoother(given.smooth[self.mode], up)
+            smooth = (*given.smooth[: self.mode], strength, *given.smooth[self.mode + 1 :])
             return None if smooth == given.smooth else replace(given, smooth=smooth)
         if self.name == "ridge":
             ridge = (given.ridge or _RIDGE_LEAST) * (_RIDGE_STEP if up else 1 / _RIDGE_STEP)
@@ -79,59 +81,73 @@ class Knobs:
 
     def __init__(self, knobs: Sequence[Knob]) -> None:
         self._knobs = knobs
-        self._at = 0
-        self._up = [knob.name != "width" for knob in knobs]  # the way each is turned next
+        self._queue = list(range(len(knobs)))  # the order in which they are turned
+        self._up = [knob.name == "smooth" for knob in knobs]  # the way each is turned next
+        self._kept = [0] * len(knobs)  # the way of the last turn that helped: 1 up, -1 down, 0 none yet
+        self._reversals = [0] * len(knobs)  # how often that way has changed
         self._misses = [0] * len(knobs)  # turns in a row that did not help
         self._size = [0] * len(knobs)  # of the ring at the last turn
 
-    def __len__(self) -> int:
-        return len(self._knobs)
+    def due(self, size: int, without: Sequence[str] = ()) -> dict[int, int]:
+        """By mode, the knobs to turn in a sweep of a ring of so many parameters; empty if every knob rests."""
+        chosen: dict[int, int] = {}
+        for at in self._queue:
+            knob = self._knobs[at]
+            if len(chosen) < _AT_ONCE and knob.name not in without and not self._rests(at, size):
+                chosen.setdefault(knob.mode, at)
+        return chosen
 
-    def turned(self, given: Penalties, size: int, without: Sequence[str] = ()) -> Penalties | None:
-        """Other penalties to try on a ring of so many parameters; None if every knob rests.
-
-        Say with `answer` whether they helped before the next call.
-        """
-        for _ in self._knobs:
-            at = self._at
-            if not self._rests(at, size) and self._knobs[at].name not in without:
-                self._size[at] = size
-                for _ in range(2):
-                    penalties = self._knobs[at].turned(given, self._up[at])
-                    if penalties is not None:
-                        return penalties
-                    self._answer(at, helped=False)
-            self._at = (at + 1) % len(self._knobs)
+    def turned(self, at: int, given: Penalties, size: int) -> Penalties | None:
+        """Other penalties to try; None if a knob cannot be turned. Say with `answer` what they brought."""
+        if size >= _REST * self._size[at]:
+            self._misses[at] = self._kept[at] = self._reversals[at] = 0
+        self._size[at] = size
+        for _ in range(2):
+            penalties = self._knobs[at].turned(given, self._up[at])
+            if penalties is not None:
+                return penalties
+            self._miss(at)
         return None
-
-    def all_rest(self, size: int) -> bool:
-        """Whether every knob has been turned both ways in vain on a ring of about this size."""
-        return all(self._rests(at, size) for at in range(len(self._knobs)))
 
     def _rests(self, at: int, size: int) -> bool:
         return self._misses[at] >= _MISSES and size < _REST * self._size[at]
 
-    def answer(self, *, helped: bool) -> None:
-        """Tell whether what `turned` gave last was better."""
-        self._answer(self._at, helped=helped)
-        if not helped:
-            self._at = (self._at + 1) % len(self._knobs)
+    def answer(self, at: int, given: Penalties, turned: Penalties, certainty: float) -> bool:
+        """Whether to keep what `turned` gave, from how sure it is that it is better, in standard errors."""
+        if certainty <= self._needed(at, given, turned):
+            self._miss(at)
+            return False
+        way = 1 if self._up[at] else -1
+        self._reversals[at] += self._kept[at] == -way
+        self._kept[at] = way
+        # To and fro: the best value is between the two, and the knob rests.
+        self._misses[at] = _MISSES if self._reversals[at] > 1 else 0
+        return True
 
-    def _answer(self, at: int, *, helped: bool) -> None:
-        self._misses[at] = 0 if helped else self._misses[at] + 1
-        self._up[at] ^= not helped
+    def _needed(self, at: int, given: Penalties, turned: Penalties) -> float:
+        """Standard errors by which a turn has to be better."""
+        knob = self._knobs[at]
+        if knob.name == "ridge" and not self._up[at]:
+            return _SURE
+        old, new = (penalties.smooth[knob.mode] for penalties in (given, turned))
+        return _SURE if new > old == 0 else -_LIKELY if _WEAK >= old > new else _LIKELY
+
+    def _miss(self, at: int) -> None:
+        self._misses[at] += 1
+        self._up[at] = not self._up[at]
+        self._queue.remove(at)
+        self._queue.append(at)
 
     def state(self) -> list[float]:
         """All that changes, as numbers."""
-        return [self._at, *map(float, self._up), *map(float, self._misses), *map(float, self._size)]
+        return [*map(float, self._queue + self._up + self._kept + self._reversals + self._misses + self._size)]
 
     def resume(self, state: Sequence[float]) -> None:
         """Go on from a state."""
         count = len(self._knobs)
-        self._at = int(state[0])
-        self._up = [bool(value) for value in state[1 : 1 + count]]
-        self._misses = [int(value) for value in state[1 + count : 1 + 2 * count]]
-        self._size = [int(value) for value in state[1 + 2 * count :]]
+        lists = [list(map(int, state[n * count : (n + 1) * count])) for n in range(6)]
+        self._queue, up, self._kept, self._reversals, self._misses, self._size = lists
+        self._up = list(map(bool, up))
 
 
 def _smoother(strength: float, up: bool) -> float:

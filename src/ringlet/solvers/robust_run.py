@@ -32,12 +32,20 @@ from ringlet.solvers.trust import NARROWING, Trust, rule_width
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = ["Position", "RobustRun"]
+__all__ = ["Position", "RobustRun", "Step"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-_ENOUGH = 30  # observed entries of a slice for each of its unknowns, in a thrifty run
+_ENOUGH = 20  # observed entries of a slice for each of its unknowns
 _IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, end a fit
+
+
+@dataclass(frozen=True)
+class Step:
+    """What became of a core update: the trust in its sketch, None if that held no data, and whether the core moved."""
+
+    trust: Trust | None
+    moved: bool
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class RobustRun:
         else:
             self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
         self.penalties = solver.penalties(len(source.shape))
-        self.thrifty = False  # look at few entries while there are few unknowns
+        self.sized_for: tuple[int, ...] | None = None  # updates look at what a ring of this rank needs; None: at all
         self._unknowns = unknowns_per_entry(source.shape, problem.rank)
         self._grams = GramChain(self._cores, self._run)
         self._gram_room = np.zeros(0)
@@ -132,8 +140,11 @@ class RobustRun:
             self._plan = self._checked_plan(rank)
             self._passes.prepare(self._plan)
             self._unknowns = unknowns_per_entry(self._problem.source.shape, rank)
-        self._cores = list(position.cores)
-        self._grams = GramChain(self._cores, self._run)
+            self._cores = list(position.cores)
+            self._grams = GramChain(self._cores, self._run)
+        for mode, core in enumerate(position.cores):
+            if core is not self._cores[mode]:
+                self._put(mode, core)
         self.sigma, self._narrowest = position.sigma, position.narrowest
         self._shape_gram, self.penalties = position.shape_gram, position.penalties
 
@@ -175,18 +186,27 @@ class RobustRun:
 
     def sweep(self, number: int, modes: Sequence[int] | None = None) -> SweepReport:
         """Update every core once, or those of some modes."""
-        moved, trusts = False, []
         self._draws.modes = self._all_modes if modes is None else modes
-        for mode in self._draws.modes:
-            with self.profile.part(f"mode {mode}"):
-                trust, core = self._update(number, mode)
-                if trust is not None:
-                    trusts.append(trust)
-                if core is not None:
-                    self._cores[mode] = core
-                    self._grams.replace(mode, core)
-                    moved = True
+        steps = [self.update(number, mode) for mode in self._draws.modes]
         self._draws.modes = self._all_modes
+        return self.report(steps)
+
+    def update(self, number: int, mode: int) -> Step:
+        """Update one core in a sweep of this number."""
+        with self.profile.part(f"mode {mode}"):
+            trust, core = self._update(number, mode)
+            if core is not None:
+                self._put(mode, core)
+        return Step(trust, moved=core is not None)
+
+    def _put(self, mode: int, core: Core) -> None:
+        self._cores[mode] = core
+        self._grams.replace(mode, core)
+
+    def report(self, steps: Sequence[Step]) -> SweepReport:
+        """Close a sweep that took these steps."""
+        trusts = [step.trust for step in steps if step.trust is not None]
+        moved = any(step.moved for step in steps)
         before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, self._grams)
         settling = False
         if trusts:
@@ -232,15 +252,15 @@ class RobustRun:
 
     def _draw(self, sweep: int, mode: int) -> Sketch:
         """The random part of the data for one core update."""
-        few = self._few_columns(mode) if self.thrifty else None
+        few = self._few_columns(mode)
         return self._draws.sketch(self._cores, sweep, mode, few)
 
     def _few_columns(self, mode: int) -> int | None:
-        """As many columns of data in memory as a slice's unknowns need, if these are fewer than the solver asks for."""
-        if self._problem.source.chunks is not None:
+        """As many columns of data in memory as a slice needs, if these are fewer than the solver asks for."""
+        if self.sized_for is None or self._problem.source.chunks is not None:
             return None
-        before, _, after = self._cores[mode].shape
-        enough = int(_ENOUGH * before * after / self._observed_share) + 1
+        unknowns = self.sized_for[mode] * self.sized_for[(mode + 1) % len(self._cores)]
+        enough = int(_ENOUGH * unknowns / self._observed_share) + 1
         return enough if enough < min(self._samples or inf, self._columns(mode)) else None
 
     def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
