@@ -12,6 +12,7 @@ from ringlet.execution import Placement, Profile, Threads
 from ringlet.ring import GramChain
 from ringlet.ring.chain import Core
 from ringlet.robust import LOSSES, Kernel
+from ringlet.solvers.balance import balanced
 from ringlet.solvers.change import last_mode_gram, relative_change
 from ringlet.solvers.core_step import Scaling, descend
 from ringlet.solvers.draws import Draws, check_sampling
@@ -208,6 +209,9 @@ class RobustRun:
         trusts = [step.trust for step in steps if step.trust is not None]
         moved = any(step.moved for step in steps)
         before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, self._grams)
+        cores = balanced(self._cores)
+        if cores is not None:
+            self._cores, self._grams = cores, GramChain(cores, self._run)
         settling = False
         if trusts:
             width = trusts[-1].width

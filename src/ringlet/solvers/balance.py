@@ -1,0 +1,34 @@
+"""Cores of about equal size: penalties that are relative to Gram matrices do not hold the sizes of cores in place."""
+
+from collections.abc import Sequence
+from math import frexp
+
+import numpy as np
+
+from ringlet.ring.chain import Core
+
+__all__ = ["balanced"]
+
+_DRIFT = 8  # powers of two that the size of a core may be off
+
+
+def balanced(cores: Sequence[Core]) -> list[Core] | None:
+    """The same tensor by cores whose largest entries differ by a factor of about two; None if they are near enough.
+
+    Cores are multiplied by powers of two whose product is one, so that no number loses a digit, and a fit goes on as it
+    would have without.
+
+    Examples
+    --------
+    >>> [float(core.max()) for core in balanced([np.full((1, 1, 1), 2.0**20), np.full((1, 1, 1), 0.5)])]
+    [1024.0, 512.0]
+    """
+    sizes = [max(float(core.max()), -float(core.min())) for core in cores]
+    if not all(0.0 < size < np.inf for size in sizes):
+        return None
+    powers = [frexp(size)[1] for size in sizes]
+    common, left = divmod(sum(powers), len(powers))
+    shifts = [common + (mode < left) - power for mode, power in enumerate(powers)]
+    if max(map(abs, shifts)) < _DRIFT:
+        return None
+    return [np.ldexp(core, shift) for core, shift in zip(cores, shifts, strict=True)]
