@@ -183,7 +183,7 @@ def test_loss_is_half_the_mean_squared_residual_in_the_units_of_the_data(dense_s
         (L1SNN(), "l1snn.shrink"),
         (L1SNN(), "l1snn.soft"),
         (L1TNN(), "l1tnn.soft"),
-        (L1TNN(), "proximal.shrink"),
+        (L1TNN(), "tubal.shrink"),
         (L1TRNN(), "l1trnn.shrink"),
         (L1TRNN(), "l1trnn.soft"),
         (TNTV(), "tntv.soft"),

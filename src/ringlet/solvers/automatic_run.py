@@ -72,6 +72,7 @@ class AutomaticRun:
     ) -> None:
         self._problem = problem
         self._run = run
+        self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         self._place = place
         if isinstance(solver.ridge, str):
             run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE / run.level)
@@ -174,7 +175,7 @@ class AutomaticRun:
 
     def _idle(self) -> bool:
         resting = not self._knobs.due(self._stand.parameters)
-        return self._rounds_idle >= _PATIENCE - resting
+        return self._ends and self._rounds_idle >= _PATIENCE - resting
 
     def _note_progress(self) -> None:
         """Count rounds since the last gain that is worth going on for."""

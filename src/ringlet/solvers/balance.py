@@ -10,10 +10,11 @@ from ringlet.ring.chain import Core
 __all__ = ["balanced"]
 
 _DRIFT = 8  # powers of two that the size of a core may be off
+_NOTHING = -64  # powers of two: a smaller product of all cores is as good as zero, and may vanish
 
 
 def balanced(cores: Sequence[Core]) -> list[Core] | None:
-    """The same tensor by cores whose largest entries differ by a factor of about two; None if they are near enough.
+    """The same tensor by cores whose largest entries differ by about a factor of two; None if they do, or vanish.
 
     Cores are multiplied by powers of two whose product is one, so that no number loses a digit, and a fit goes on as it
     would have without.
@@ -27,6 +28,8 @@ def balanced(cores: Sequence[Core]) -> list[Core] | None:
     if not all(0.0 < size < np.inf for size in sizes):
         return None
     powers = [frexp(size)[1] for size in sizes]
+    if sum(powers) < _NOTHING:
+        return None
     common, left = divmod(sum(powers), len(powers))
     shifts = [common + (mode < left) - power for mode, power in enumerate(powers)]
     if max(map(abs, shifts)) < _DRIFT:
