@@ -22,7 +22,7 @@ _SETTLING_ROUNDS = 3
 _LARGE = 0.3  # dB: a growth that gains more is followed by the next at once
 _SIMILAR = 0.7  # bonds that promise this part of what the best one does grow together with it,
 _UNLIKE, _SHORT = 4, 8  # and those that are so many times narrower, unless beside a mode of fewer slices
-_WORTH = 0.05  # dB that wider bonds have to gain, and narrower ones may lose
+_WORTH = 0.05  # dB that wider bonds have to gain for every step, and narrower ones may lose
 _SLOWING = 0.7  # a plain sweep gains this part of what the one before gained
 _SURE, _LIKELY = 2.0, 1.0  # standard errors
 _FAILURES = 4  # so many growths in a row that did not pay end it, or fewer of a large ring
@@ -112,6 +112,11 @@ class BondGrowth:
         settled = gain < _SETTLED and (self._rounds > 1 or not self._failures)
         return settled or self._rounds >= _SETTLING_ROUNDS
 
+    @property
+    def _steps(self) -> int:
+        """By how much small bonds grow: what small steps do not show, larger ones may."""
+        return 1 + 2 * self._failures
+
     def _patience(self, stand: Stand) -> int:
         """Growths in a row that may fail: many of a small ring, where they cost little, one of a large one."""
         return min(max(1, int(log2(max(1.0, self._most / stand.parameters)))), _FAILURES)
@@ -121,11 +126,12 @@ class BondGrowth:
         rank = self._promising_rank(stand, options, gain, number)
         wider = self._trials.swept(self._widened(stand, rank, number), number, 1)
         verdict = self._trials.compare(wider, stand)
-        paid = _pays(verdict, _SLOWING * gain)
+        worth = _WORTH * self._steps
+        paid = _pays(verdict, worth + _SLOWING * gain)
         if not paid and verdict.certainty > -_LIKELY:
             wider = self._trials.swept(wider.position, number, 2)
             verdict = self._trials.compare(wider, stand)
-            paid = _pays(verdict, (_SLOWING + _SLOWING**2) * gain)
+            paid = _pays(verdict, worth + (_SLOWING + _SLOWING**2) * gain)
         self.eager = paid and verdict.gain > _LARGE
         return (wider if paid else stand), paid
 
@@ -165,7 +171,9 @@ class BondGrowth:
         """For every bond that may grow, the rank that this would give."""
         if self.reached(stand):
             return {}
-        options = {bond: wider_rank(self._shape, stand.rank, bond, self._most) for bond in range(len(self._shape))}
+        options = {
+            bond: wider_rank(self._shape, stand.rank, bond, self._most, self._steps) for bond in range(len(self._shape))
+        }
         return {bond: wider for bond, wider in options.items() if wider is not None}
 
     def trimmed(self, stand: Stand, number: int) -> Stand:
@@ -188,9 +196,9 @@ class BondGrowth:
         return worse or (self.reached(stand) and not self.reached(narrower))
 
 
-def _pays(verdict: Verdict, expected: float) -> bool:
-    """Whether wider bonds gain more than sweeps without them are expected to."""
-    return verdict.certainty > _SURE and verdict.gain > _WORTH + expected
+def _pays(verdict: Verdict, least: float) -> bool:
+    """Whether wider bonds surely gain, and more than so many decibels."""
+    return verdict.certainty > _SURE and verdict.gain > least
 
 
 def _cut(cores: Sequence[Core], bond: int) -> list[Core]:

@@ -124,10 +124,12 @@ def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
     return (1,) * len(shape)
 
 
-def wider_rank(shape: Sequence[int], rank: Sequence[int], bond: int, most: int) -> tuple[int, ...] | None:
+def wider_rank(
+    shape: Sequence[int], rank: Sequence[int], bond: int, most: int, steps: int = 1
+) -> tuple[int, ...] | None:
     """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if not at all.
 
-    Small bonds grow by a third, others twofold.
+    Small bonds grow by a third, `steps` times, others twofold.
 
     Examples
     --------
@@ -138,7 +140,7 @@ def wider_rank(shape: Sequence[int], rank: Sequence[int], bond: int, most: int) 
     def with_bond(width: int) -> tuple[int, ...]:
         return (*rank[:bond], width, *rank[bond + 1 :])
 
-    factor = _GROWTH if rank[bond] < _LATER else _LATER_GROWTH
+    factor = _GROWTH**steps if rank[bond] < _LATER else _LATER_GROWTH
     wanted = with_bond(max(rank[bond] + 1, ceil(factor * rank[bond])))
     width = bond_limits(shape, wanted)[bond]
     while width > rank[bond] and parameters(shape, with_bond(width)) > most:
