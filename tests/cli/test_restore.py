@@ -80,6 +80,29 @@ def test_a_mask_picture_hides_what_is_black_in_it(tmp_path, run, photo):
     assert np.abs(inside - photo[hole == 0]).mean() < 15
 
 
+@pytest.mark.parametrize("name", ["out.png", "out.npy", "out.zarr"])
+def test_keep_leaves_trusted_pixels_as_they_are(tmp_path, run, photo, name):
+    rng = np.random.default_rng(0)
+    photo = np.clip(photo + rng.integers(-9, 10, photo.shape), 0, 255).astype(np.uint8)  # detail that no ring can hold
+    lost, wrong = (rng.random(photo.shape[:2]) < share for share in (0.1, 0.03))
+    damaged = photo.copy()
+    damaged[wrong] = 255 - 255 * (damaged[wrong] > 127)
+    damaged[lost] = 7
+    write_array(tmp_path / "in.png", damaged)
+    write_array(tmp_path / "known.png", ~lost)
+    options = ["--mask", tmp_path / "known.png", "--rank", "8,8,3"]
+    assert run("restore", tmp_path / "in.png", "-o", tmp_path / "model.png", *options).exit_code == 0
+    result = run("restore", tmp_path / "in.png", "-o", tmp_path / name, "--keep", *options)
+    assert result.exit_code == 0, result.stderr
+    kept, model = load(tmp_path / name).array, load(tmp_path / "model.png").array
+    np.testing.assert_array_equal(kept[lost], model[lost])
+    same = kept == damaged
+    np.testing.assert_array_equal(kept[~same], model[~same])
+    assert same[~lost & ~wrong].mean() > 0.9
+    assert same[wrong].mean() < 0.1
+    assert psnr(kept, photo, 255) > psnr(model, photo, 255) + 3
+
+
 def test_missing_value_leaves_entries_with_that_value_out(tmp_path, run, photo):
     clean = np.maximum(photo, 1)
     hidden = np.random.default_rng(0).random(photo.shape) < 0.4

@@ -1,4 +1,4 @@
-"""Weights on demand."""
+"""Weights and restored entries on demand."""
 
 import numpy as np
 import pytest
@@ -40,6 +40,14 @@ def test_outliers_weigh_nothing_missing_is_nan():
     assert FIT.weights((1, 2, 3)) < 1e-6
     assert np.isnan(FIT.weights((4, 4, 4)))
     assert np.nanmin(np.delete(FIT.weights().ravel(), np.ravel_multi_index((1, 2, 3), X.shape))) > 0.5
+
+
+@pytest.mark.parametrize("index", [..., (slice(1, 5), ..., 3), (1, 2, 3), (4, 4, 4), (2, 2, 2), ([1, 4], slice(2, 5))])
+def test_restored_are_the_data_but_for_what_is_missing_or_wrong(index):
+    expected = X.copy()
+    for place in ((1, 2, 3), (4, 4, 4)):
+        expected[place] = np.asarray(FIT.ring)[place]
+    np.testing.assert_allclose(FIT.restored(index), expected[index], rtol=1e-14)
 
 
 def test_least_squares_trusts_everything():

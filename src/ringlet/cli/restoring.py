@@ -1,15 +1,16 @@
-"""From a ring to a clean file: checked before the work, evaluated a part at a time after it."""
+"""From a fit to a clean file: checked before the work, evaluated a part at a time after it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
-from ringlet.ring import TensorRing
+from ringlet.solvers.result import Fit
 from ringlet.sources import Source
 from ringlet.sources.files import Loaded
 from ringlet.sources.groups import array_names
@@ -20,6 +21,8 @@ from ringlet.store.chunked_outputs import write_store
 from ringlet.store.outputs import as_dtype, check_kind, write_array, write_video
 
 __all__ = ["check_paths", "check_restored", "write_restored"]
+
+Clean: TypeAlias = Callable[[Any], NDArray[Any]]  # a block of the restored tensor, by its index
 
 _PART_ENTRIES = 1 << 22
 _DEFAULT_RATE = Fraction(25)  # for videos that come from arrays
@@ -65,21 +68,22 @@ def _fits_pixels(path: Path, source: Source) -> bool:
     return source.dtype == np.uint8 or (grey_png and source.dtype == np.uint16)
 
 
-def write_restored(path: Path, ring: TensorRing, loaded: Loaded, *, force: bool) -> None:
-    """Write all entries of a ring as a file of the kind that the suffix says.
+def write_restored(path: Path, fit: Fit, loaded: Loaded, *, keep: bool, force: bool) -> None:
+    """Write the ring of a fit as a file of the kind that the suffix says; with `keep` only where data are not trusted.
 
     Whole numbers are rounded and clipped to the input's dtype. The tensor never exists in floats as a whole,
     and for videos, npy files and stores not as a whole at all.
     """
-    source, dtype = loaded.source, loaded.source.dtype
-    kind = check_kind(path, ring.shape)
+    source, dtype, shape = loaded.source, loaded.source.dtype, fit.ring.shape
+    clean: Clean = fit.restored if keep else fit.ring.__getitem__
+    kind = check_kind(path, shape)
     if kind == "video":
-        write_video(path, _frames(ring), loaded.frame_rate or _DEFAULT_RATE, force=force)
+        write_video(path, _frames(clean, shape), loaded.frame_rate or _DEFAULT_RATE, force=force)
     elif kind in ("zarr", "hdf5"):
         write_store(
             path,
-            lambda block: as_dtype(ring[block], dtype),
-            ring.shape,
+            lambda block: as_dtype(clean(block), dtype),
+            shape,
             dtype,
             chunks=source.chunks,
             names=source.names,
@@ -90,32 +94,32 @@ def write_restored(path: Path, ring: TensorRing, loaded: Loaded, *, force: bool)
     elif kind == "npy":
         check_outputs([path], force=force)
         with atomic_output(path) as temporary:
-            _fill(np.lib.format.open_memmap(temporary, "w+", dtype, ring.shape), ring)
+            _fill(np.lib.format.open_memmap(temporary, "w+", dtype, shape), clean)
     else:
-        whole = np.empty(ring.shape, dtype)
-        _fill(whole, ring)
+        whole = np.empty(shape, dtype)
+        _fill(whole, clean)
         write_array(path, whole, key=loaded.key, force=force)
 
 
-def _fill(target: NDArray[Any], ring: TensorRing) -> None:
-    for part in _parts(ring, mode=0):
-        target[part] = as_dtype(ring[part], target.dtype)
+def _fill(target: NDArray[Any], clean: Clean) -> None:
+    for part in _parts(target.shape, mode=0):
+        target[part] = as_dtype(clean(part), target.dtype)
     if isinstance(target, np.memmap):
         target.flush()
 
 
-def _frames(ring: TensorRing) -> Iterator[NDArray[np.uint8]]:
-    """Frames (height, width, 3) of a ring whose last mode is time."""
-    for part in _parts(ring, mode=ring.ndim - 1):
-        frames = as_dtype(ring[(..., part)], np.uint8)
+def _frames(clean: Clean, shape: tuple[int, ...]) -> Iterator[NDArray[np.uint8]]:
+    """Frames (height, width, 3) of a tensor whose last mode is time."""
+    for part in _parts(shape, mode=len(shape) - 1):
+        frames = as_dtype(clean((..., part)), np.uint8)
         for t in range(frames.shape[-1]):
             frame = frames[..., t]
             yield frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
 
 
-def _parts(ring: TensorRing, mode: int) -> Iterator[slice]:
+def _parts(shape: tuple[int, ...], mode: int) -> Iterator[slice]:
     """Consecutive parts of a mode, each with a bounded number of entries."""
-    length = ring.shape[mode]
-    step = max(1, _PART_ENTRIES * length // ring.size)
+    length = shape[mode]
+    step = max(1, _PART_ENTRIES * length // prod(shape))
     for start in range(0, length, step):
         yield slice(start, start + step)

@@ -23,6 +23,7 @@ from ringlet.sources.tail import TailSource
 
 __all__ = ["Estimate", "Fit"]
 
+_TRUSTED = 0.5  # the least weight of an entry that is left as it is
 Index: TypeAlias = int | slice | EllipsisType | list[int] | NDArray[np.integer[Any]]
 
 
@@ -83,11 +84,46 @@ class Fit:
         array([1., 1., 1., 0.])
         """
         block, squeezed = _as_block(index, self.ring.shape)
-        values, observed = self._source.read(block)
-        weights = self._kernel.weights(values.astype(np.float64) - self.ring[block])
-        if observed is not None:
-            weights = np.where(observed, weights, np.nan)
+        _, _, weights = self._judged(block)
         return np.asarray(weights.squeeze(axis=squeezed))
+
+    def restored(self, index: Index | tuple[Index, ...] = ...) -> NDArray[Any]:
+        """A block of the data in which only what is missing or judged an outlier is replaced, by the ring's entries.
+
+        ``ring[index]`` is the model everywhere: smaller than the data, without their noise, and without the detail that
+        the rank cannot hold.
+
+        Parameters
+        ----------
+        index : ints, slices, Ellipsis and at most one index array
+            As in ``ring[index]``.
+
+        Returns
+        -------
+        array
+            The data's own entries where their weight is at least 0.5.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> x = np.ones((6, 5, 4))
+        >>> x[1, 2, 3], x[1, 2, 0] = 50.0, np.nan
+        >>> fit = ringlet.decompose(x, rank=1)
+        >>> fit.restored((1, 2)).round(2)
+        array([1., 1., 1., 1.])
+        """
+        block, squeezed = _as_block(index, self.ring.shape)
+        values, estimate, weights = self._judged(block)
+        return np.asarray(np.where(weights >= _TRUSTED, values, estimate).squeeze(axis=squeezed))
+
+    def _judged(
+        self, block: tuple[slice | NDArray[np.intp], ...]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.floating[Any]]]:
+        """Data, ring and weights of a block."""
+        values, observed = self._source.read(block)
+        estimate = self.ring[block]
+        weights = self._kernel.weights(values.astype(np.float64) - estimate)
+        return values, estimate, weights if observed is None else np.where(observed, weights, np.nan)
 
     def extend(
         self,

@@ -42,6 +42,12 @@ __all__ = ["command"]
     help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr or .h5.",
 )
 @click.option(
+    "--keep",
+    is_flag=True,
+    help="Leave entries that are known and trusted as they are; without it all are the ring's, free of fine noise "
+    "and of the finest detail.",
+)
+@click.option(
     "--rank",
     type=RANK_OR_AUTO,
     default="auto",
@@ -76,6 +82,7 @@ def command(
     /,
     source: Path,
     output: Path,
+    keep: bool,
     rank: Rank,
     save: Path | None,
     outliers: Path | None,
@@ -109,7 +116,7 @@ def command(
     if outliers is not None:  # first, as the output may replace the input
         with atomic_output(outliers) as temporary:
             draw_outliers(outlier_map(finished.fit)).save(temporary)
-    write_restored(output, finished.fit.ring, given.loaded, force=force)
+    write_restored(output, finished.fit, given.loaded, keep=keep, force=force)
     if save is not None:
         finished.fit.ring.save(save, force=force)
     written = [path for path in (output, save, outliers) if path is not None]
