@@ -38,5 +38,6 @@ class Kernel:
         if self.width == inf:
             return np.ones_like(residuals)
         with np.errstate(over="ignore"):  # absurd residuals are cut off, so that their squares stay finite
-            relative = np.clip(residuals / self.width, -_LARGEST, _LARGEST)
+            relative = np.asarray(residuals / self.width)
+            np.clip(relative, -_LARGEST, _LARGEST, out=relative)
         return self.loss.weight(relative, 1.0, np.empty_like(relative))
