@@ -40,4 +40,4 @@ class Kernel:
         with np.errstate(over="ignore"):  # absurd residuals are cut off, so that their squares stay finite
             relative = np.asarray(residuals / self.width)
             np.clip(relative, -_LARGEST, _LARGEST, out=relative)
-        return self.loss.weight(relative, 1.0, np.empty_like(relative))
+        return self.loss.weight(relative, 1.0, relative)

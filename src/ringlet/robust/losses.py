@@ -22,7 +22,7 @@ class Loss:
     ----------
     name : str
     weight : callable (residual, width, out) -> out
-        Weights in [0, 1], written into `out` (same shape and dtype as `residual`).
+        Weights in [0, 1], written into `out` (same shape and dtype as `residual`, which it may be).
     value : callable (residual, width) -> array
         rho(e), which is about e^2 / 2 for residuals much smaller than the width.
     """
