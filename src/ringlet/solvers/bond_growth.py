@@ -8,11 +8,10 @@ from ringlet.errors import BudgetError
 from ringlet.ring.bond import canonical_bond
 from ringlet.ring.chain import Core
 from ringlet.sampling import Purpose, stream
-from ringlet.solvers.heldout import Verdict
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.rank_growth import parameters, widen, wider_rank
-from ringlet.solvers.robust_run import Position
+from ringlet.solvers.rank_growth import parameters, wider_rank
 from ringlet.solvers.trials import Stand, Trials
+from ringlet.solvers.widening import evened, sides, widen, with_features
 
 __all__ = ["BondGrowth"]
 
@@ -112,68 +111,57 @@ class BondGrowth:
         settled = gain < _SETTLED and (self._rounds > 1 or not self._failures)
         return settled or self._rounds >= _SETTLING_ROUNDS
 
-    @property
-    def _steps(self) -> int:
-        """By how much small bonds grow: what small steps do not show, larger ones may."""
-        return 1 + 2 * self._failures
-
     def _patience(self, stand: Stand) -> int:
         """Growths in a row that may fail: many of a small ring, where they cost little, one of a large one."""
         return min(max(1, int(log2(max(1.0, self._most / stand.parameters)))), _FAILURES)
 
     def _tried(self, stand: Stand, options: dict[int, tuple[int, ...]], gain: float, number: int) -> tuple[Stand, bool]:
         """Wider bonds where they promise most, and whether they pay; the ring as it was if not."""
-        rank = self._promising_rank(stand, options, gain, number)
-        wider = self._trials.swept(self._widened(stand, rank, number), number, 1)
+        found = {bond: self._with_bond(stand, bond, rank[bond], number) for bond, rank in options.items()}
+        best, *others = self._promising(stand, found, gain)
+        cores: Sequence[Core] = found[best].position.cores
+        for bond in others:
+            cores = with_features(cores, bond, found[bond].position.cores)
+        wider = self._trials.swept(replace(stand.position, cores=tuple(cores)), number, 3)
         verdict = self._trials.compare(wider, stand)
-        worth = _WORTH * self._steps
-        paid = _pays(verdict, worth + _SLOWING * gain)
-        if not paid and verdict.certainty > -_LIKELY:
-            wider = self._trials.swept(wider.position, number, 2)
-            verdict = self._trials.compare(wider, stand)
-            paid = _pays(verdict, worth + (_SLOWING + _SLOWING**2) * gain)
+        paid = verdict.certainty > _SURE and verdict.gain > _WORTH + (_SLOWING + _SLOWING**2) * gain
         self.eager = paid and verdict.gain > _LARGE
         return (wider if paid else stand), paid
 
-    def _promising_rank(
-        self, stand: Stand, options: dict[int, tuple[int, ...]], gain: float, number: int
-    ) -> tuple[int, ...]:
-        """The rank with those bonds wider that gain most for their size when the two cores beside them are updated."""
-        shape = self._shape
-        if len(options) == 1:
-            return next(iter(options.values()))
-        promises = {}
-        for bond, rank in options.items():
-            modes = sorted({(bond - 1) % len(shape), bond})
-            tried = self._trials.swept(self._widened(stand, rank, number), number, 1, modes)
-            gained = self._trials.compare(tried, stand).gain
-            gained -= gain * len(modes) / len(shape)  # what the updates bring without it
-            promises[bond] = gained / log(parameters(shape, rank) / stand.parameters)
-        ranking = sorted(options, key=lambda bond: -promises[bond])
-        best = ranking[0]
-        chosen = options[best]
-        for bond in ranking[1:]:
-            together = (*chosen[:bond], options[bond][bond], *chosen[bond + 1 :])
-            similar = promises[bond] >= _SIMILAR * promises[best] > 0
-            narrow = min(shape[bond - 1], shape[bond]) >= _SHORT and _UNLIKE * chosen[bond] < max(chosen)
-            if (similar or narrow) and parameters(shape, together) <= self._most:
-                chosen = together
-        return chosen
+    def _with_bond(self, stand: Stand, bond: int, width: int, number: int) -> Stand:
+        """One bond wider, by features that the residual has across it."""
+        first, later = sides(bond, len(self._shape))
+        rng = stream(self._seed, Purpose.GROWTH, number, bond)
+        cores: Sequence[Core] = widen(stand.position.cores, bond, width, rng)
+        for mode, step in ((later, 1), (first, 1), (later, 2)):
+            wider = self._trials.swept(replace(stand.position, cores=tuple(cores)), number, step, [mode])
+            cores = evened(wider.position.cores, bond, stand.rank[bond])
+        return replace(wider, position=replace(wider.position, cores=tuple(cores)))
 
-    def _widened(self, stand: Stand, rank: Sequence[int], number: int) -> Position:
-        cores: Sequence[Core] = stand.position.cores
-        for bond, width in enumerate(rank):
-            if width > cores[bond].shape[0]:
-                cores = widen(cores, bond, width, stream(self._seed, Purpose.GROWTH, number, bond))
-        return replace(stand.position, cores=tuple(cores))
+    def _promising(self, stand: Stand, found: dict[int, Stand], gain: float) -> list[int]:
+        """The bond that gains most for its size, and those that grow with it."""
+        shape = self._shape
+        promises = {}
+        for bond, wider in found.items():
+            gained = self._trials.compare(wider, stand).gain
+            gained -= gain * len(set(sides(bond, len(shape)))) / len(shape)  # what the updates bring without it
+            promises[bond] = gained / log(wider.parameters / stand.parameters)
+        best, *others = sorted(found, key=lambda bond: -promises[bond])
+        chosen, rank = [best], found[best].rank
+        for bond in others:
+            together = (*rank[:bond], found[bond].rank[bond], *rank[bond + 1 :])
+            similar = promises[bond] >= _SIMILAR * promises[best] > 0
+            narrow = min(shape[bond - 1], shape[bond]) >= _SHORT and _UNLIKE * rank[bond] < max(rank)
+            if (similar or narrow) and parameters(shape, together) <= self._most:
+                chosen.append(bond)
+                rank = together
+        return chosen
 
     def _wider_ranks(self, stand: Stand) -> dict[int, tuple[int, ...]]:
         """For every bond that may grow, the rank that this would give."""
         if self.reached(stand):
             return {}
-        options = {
-            bond: wider_rank(self._shape, stand.rank, bond, self._most, self._steps) for bond in range(len(self._shape))
-        }
+        options = {bond: wider_rank(self._shape, stand.rank, bond, self._most) for bond in range(len(self._shape))}
         return {bond: wider for bond, wider in options.items() if wider is not None}
 
     def trimmed(self, stand: Stand, number: int) -> Stand:
@@ -194,11 +182,6 @@ class BondGrowth:
         verdict = self._trials.compare(narrower, stand)
         worse = verdict.gain - _LIKELY * verdict.doubt < -_WORTH
         return worse or (self.reached(stand) and not self.reached(narrower))
-
-
-def _pays(verdict: Verdict, least: float) -> bool:
-    """Whether wider bonds surely gain, and more than so many decibels."""
-    return verdict.certainty > _SURE and verdict.gain > least
 
 
 def _cut(cores: Sequence[Core], bond: int) -> list[Core]:

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
-import numpy as np
-
 from ringlet.amounts import parse_bytes
 from ringlet.errors import ArgumentError
-from ringlet.ring.chain import Core
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.checks import check_number
 
-__all__ = ["RankChoice", "budget", "parameters", "start_rank", "support", "target", "widen", "wider_rank"]
+__all__ = ["RankChoice", "budget", "parameters", "start_rank", "support", "target", "wider_rank"]
 
 _SMALLER = 5  # an automatic ring has at least so many times fewer numbers than the data
 _TARGET_SMALLER = 2  # and one that has to reach a target
@@ -124,12 +121,10 @@ def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
     return (1,) * len(shape)
 
 
-def wider_rank(
-    shape: Sequence[int], rank: Sequence[int], bond: int, most: int, steps: int = 1
-) -> tuple[int, ...] | None:
+def wider_rank(shape: Sequence[int], rank: Sequence[int], bond: int, most: int) -> tuple[int, ...] | None:
     """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if not at all.
 
-    Small bonds grow by a third, `steps` times, others twofold.
+    Small bonds grow by a third, others twofold.
 
     Examples
     --------
@@ -140,37 +135,9 @@ def wider_rank(
     def with_bond(width: int) -> tuple[int, ...]:
         return (*rank[:bond], width, *rank[bond + 1 :])
 
-    factor = _GROWTH**steps if rank[bond] < _LATER else _LATER_GROWTH
+    factor = _GROWTH if rank[bond] < _LATER else _LATER_GROWTH
     wanted = with_bond(max(rank[bond] + 1, ceil(factor * rank[bond])))
     width = bond_limits(shape, wanted)[bond]
     while width > rank[bond] and parameters(shape, with_bond(width)) > most:
         width -= 1
     return with_bond(width) if width > rank[bond] else None
-
-
-def widen(cores: Sequence[Core], bond: int, width: int, rng: np.random.Generator) -> list[Core]:
-    """Cores of the same tensor with a wider bond.
-
-    Of the two cores at the bond, the one that the next sweep updates first gets zeros and the other random numbers of
-    its own size: the update then finds the best use of random features of the residual.
-
-    Examples
-    --------
-    >>> cores = [np.ones((2, 4, 3)), np.ones((3, 5, 2))]
-    >>> [core.shape for core in widen(cores, 1, 4, np.random.default_rng(0))]
-    [(2, 4, 4), (4, 5, 2)]
-    """
-    wider = list(cores)
-    left, right = (bond - 1) % len(cores), bond
-    more = width - cores[bond].shape[0]
-    zeros_left = left < right
-    wider[left] = _extended(wider[left], 2, more, None if zeros_left else rng)
-    wider[right] = _extended(wider[right], 0, more, rng if zeros_left else None)
-    return wider
-
-
-def _extended(core: Core, axis: int, more: int, rng: np.random.Generator | None) -> Core:
-    shape = list(core.shape)
-    shape[axis] = more
-    extra = np.zeros(shape) if rng is None else rng.standard_normal(shape) * np.sqrt(np.mean(np.square(core)))
-    return np.concatenate([core, extra.astype(core.dtype)], axis=axis)
