@@ -19,9 +19,10 @@ from ringlet.robust import Kernel
 from ringlet.solvers.bond_growth import BondGrowth
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.heldout import Judge, hide
-from ringlet.solvers.penalties import Knob, Knobs, Penalties
+from ringlet.solvers.penalties import Knobs, Penalties, open_knobs
 from ringlet.solvers.problem import Problem, first_look
 from ringlet.solvers.recall import name_cores, recall_array, recall_number
+from ringlet.solvers.restarts import Restarts
 from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.robust_run import Position, RobustRun
 from ringlet.solvers.trials import Stand, Trials
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["AutomaticRun", "hold_out"]
 
 _FIRST_RIDGE = 0.01
-_ORDERED = 8  # modes of fewer slices are not smoothed
 _FAST = 0.7  # dB a sweep: above, it is too early to tell what helps
 _PROGRESS = 0.1  # dB that have to be gained in
 _PATIENCE = 3  # rounds, or else the fit ends
@@ -78,11 +78,14 @@ class AutomaticRun:
             run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE / run.level)
         self._trials = Trials(run, judge.scaled(run.size))
         self._stand = self._trials.here()
-        self._knobs = Knobs(_open_knobs(solver, problem.source.shape))
+        self._open_knobs = open_knobs(solver, problem.source.shape)
+        self._knobs = Knobs(self._open_knobs)
         most = 0
         if problem.choice is not None:
             itemsize = self._stand.position.cores[0].dtype.itemsize
             most = problem.choice.most_parameters(problem.source.shape, itemsize)
+        self._restarts = Restarts(self._trials, run, problem.seed, run.penalties)
+        self._restarts.done = problem.choice is not None or problem.init is not None  # growing bonds need none
         self._growth = BondGrowth(self._trials, problem, most)
         self._growth.ended = problem.choice is None
         self._size()
@@ -122,7 +125,7 @@ class AutomaticRun:
 
     def sweep(self, number: int) -> SweepReport:
         """One round."""
-        if self._closing or (self._idle() and not self._grows_again()):
+        if self._closing or (self._idle() and not self._grows_again() and not self._begins_again(number)):
             return self._close(number)
         before = self._stand
         self._stand, ready = self._swept(number)
@@ -173,6 +176,16 @@ class AutomaticRun:
         self._size()
         return True
 
+    def _begins_again(self, number: int) -> bool:
+        """Begin anew, once, if a fit of a given rank stands still although the rank could do better."""
+        elsewhere = None if self._restarts.done else self._restarts.elsewhere(self._stand, number)
+        if elsewhere is None:
+            return False
+        self._stand = elsewhere
+        self._knobs = Knobs(self._open_knobs)
+        self._rounds_idle = 0
+        return True
+
     def _idle(self) -> bool:
         resting = not self._knobs.due(self._stand.parameters)
         return self._ends and self._rounds_idle >= _PATIENCE - resting
@@ -211,7 +224,14 @@ class AutomaticRun:
         """The present position, and what the next round's choice depends on."""
         position = self._stand.position
         penalties = position.penalties
-        numbers = [min(self._last_gain, 1e9), self._gained, self._rounds_idle, self._turns, self._closing]
+        numbers = [
+            min(self._last_gain, 1e9),
+            self._gained,
+            self._rounds_idle,
+            self._turns,
+            self._closing,
+            self._restarts.done,
+        ]
         return {
             **name_cores(position.cores),
             "sigma": position.sigma,
@@ -241,7 +261,8 @@ class AutomaticRun:
         ridge, width = numbers("penalties")
         penalties = Penalties(None if ridge < 0 else ridge, tuple(numbers("smooth")), width)
         self._last_gain, self._gained, *counters = numbers("numbers")
-        self._rounds_idle, self._turns, self._closing = map(int, counters)
+        self._rounds_idle, self._turns, self._closing, restarted = map(int, counters)
+        self._restarts.done = bool(restarted)
         self._growth.resume(numbers("growth"))
         self._knobs.resume(numbers("knobs"))
         if self._closing:
@@ -251,17 +272,3 @@ class AutomaticRun:
         self._run.recall_change()
         self._stand = self._trials.here()
         self._size()
-
-
-def _open_knobs(solver: "RobustRing", shape: tuple[int, ...]) -> list[Knob]:
-    """What the solver leaves open: ridge, smoothness of every ordered mode, and kernel width.
-
-    The ridge comes first: where it is too small, smoothness helps even along a mode without order.
-    """
-    longest = shape.index(max(shape))
-    knobs = [Knob("ridge", longest)] if isinstance(solver.ridge, str) else []
-    if isinstance(solver.smooth, str):
-        knobs += [Knob("smooth", mode) for mode, length in enumerate(shape) if length >= _ORDERED]
-    if isinstance(solver.sigma, str) and solver.sigma_factor is None and solver.loss != "l2":
-        knobs.append(Knob("width", longest))
-    return knobs

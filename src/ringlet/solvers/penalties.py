@@ -2,9 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-__all__ = ["Knob", "Knobs", "Penalties"]
+if TYPE_CHECKING:
+    from ringlet.solvers.robust_ring import RobustRing
 
+__all__ = ["Knob", "Knobs", "Penalties", "open_knobs"]
+
+_ORDERED = 8  # modes of fewer slices are not smoothed
 _RIDGE_STEP, _RIDGE_LEAST, _RIDGE_MOST = 3.0, 1e-4, 1.0
 _SMOOTH_STEP, _SMOOTH_LEAST, _SMOOTH_MOST = 3.0, 0.009, 30.0
 _SMOOTH_FIRST = 0.03  # the first strength that is tried where there is none
@@ -69,6 +74,20 @@ class Knob:
             return replace(given, ridge=ridge) if _RIDGE_LEAST <= ridge <= _RIDGE_MOST else None
         width = given.width * (_WIDTH_STEP if up else 1 / _WIDTH_STEP)
         return replace(given, width=width) if _WIDTH_LEAST <= width <= _WIDTH_MOST else None
+
+
+def open_knobs(solver: "RobustRing", shape: tuple[int, ...]) -> list[Knob]:
+    """What the solver leaves open: ridge, smoothness of every ordered mode, and kernel width.
+
+    The ridge comes first: where it is too small, smoothness helps even along a mode without order.
+    """
+    longest = shape.index(max(shape))
+    knobs = [Knob("ridge", longest)] if isinstance(solver.ridge, str) else []
+    if isinstance(solver.smooth, str):
+        knobs += [Knob("smooth", mode) for mode, length in enumerate(shape) if length >= _ORDERED]
+    if isinstance(solver.sigma, str) and solver.sigma_factor is None and solver.loss != "l2":
+        knobs.append(Knob("width", longest))
+    return knobs
 
 
 class Knobs:

@@ -92,7 +92,7 @@ class RobustRun:
         check_sampling(sampling, source, placement)
         self._dtype = working_dtype(source.dtype, solver.dtype)
         self._plan = self._checked_plan(problem.rank)
-        scale = measure(source, problem.survey, problem.seed)
+        scale = self._scale = measure(source, problem.survey, problem.seed)
         self._size = scale.size
         self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
         check_representable(scale.size, self._dtype)
@@ -148,6 +148,12 @@ class RobustRun:
                 self._put(mode, core)
         self.sigma, self._narrowest = position.sigma, position.narrowest
         self._shape_gram, self.penalties = position.shape_gram, position.penalties
+
+    def fresh_start(self, rank: tuple[int, ...], penalties: Penalties, attempt: int) -> "Position":
+        """A random place to begin at, another one for every attempt."""
+        shape, centre = self._problem.source.shape, self._scale.centre
+        cores = random_start(shape, rank, centre, self._dtype, self._problem.seed, attempt)
+        return Position(tuple(cores), inf, self._scale.reach, None, penalties)
 
     def recall_change(self) -> None:
         """Let the next sweep tell its change against the present cores."""

@@ -93,10 +93,10 @@ def _without_background(sample: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def random_start(
-    shape: Sequence[int], rank: Sequence[int], centre: float, dtype: np.dtype[Any], seed: int
+    shape: Sequence[int], rank: Sequence[int], centre: float, dtype: np.dtype[Any], seed: int, attempt: int = 0
 ) -> list[Core]:
     """Cores of the constant tensor `centre` plus noise that is small against the data's size, whatever the centre."""
-    rng = stream(seed, Purpose.START)
+    rng = stream(seed, Purpose.START, attempt)
     order = len(shape)
     # The noise of one core meets the constants of all others, of which the product is |centre|^((N-1)/N).
     level = min(_NOISE ** (1 / order), _NOISE / max(abs(centre), _NOISE) ** ((order - 1) / order))
