@@ -40,13 +40,15 @@ def sweep(cores, x, observed, sigma, loss="correntropy", ridge=0.0, scaling="glo
         level = np.trace(G) / len(G)
         mean_weight = weight.sum() / P.sum()
         share = level * mean_weight * P.mean()
+        shares = level * mean_weight * P.mean(axis=1, keepdims=True)  # of every slice
         strength = 0.0 if smooth is None else smooth[k]
         L = path_laplacian(len(A))
-        d = (weight * E) @ S - share * (ridge * A + strength * L @ A)
+        d = (weight * E) @ S - ridge * shares * A - share * strength * L @ A
         shift = 1e-10 * np.linalg.norm(G) + ridge * level
         system = np.kron(np.eye(len(A)), G + shift * np.eye(len(G))) + strength * level * np.kron(L, np.eye(len(G)))
         h = np.linalg.solve(system, d.ravel()).reshape(d.shape) if scaling != "none" else d
-        curvature = np.sum(weight * (h @ S.T) ** 2) + share * (ridge * np.sum(h**2) + strength * np.sum(h * (L @ h)))
+        curvature = np.sum(weight * (h @ S.T) ** 2) + ridge * np.sum(shares * h**2)
+        curvature += share * strength * np.sum(h * (L @ h))
         eta = np.sum(d * h) / curvature
         cores[k] = (A + eta * h).reshape(-1, a, b).transpose(1, 0, 2)
     return cores

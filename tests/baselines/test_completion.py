@@ -349,7 +349,7 @@ class TestPlan:
         huge = np.broadcast_to(np.uint8(1), (40_000, 30_000, 100))
         problem = ringlet.solvers.problem.Problem(
             ringlet.sources.ArraySource(huge),
-            ringlet.sources.Survey(huge.size, 0.0, 1.0, ((), (), ())),
+            ringlet.sources.Survey(0.0, 1.0, [np.full(length, huge.size // length) for length in huge.shape]),
             (80, 80, 80) if solver.fits_ring else (),
             0,
         )

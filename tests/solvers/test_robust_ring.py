@@ -255,3 +255,16 @@ def test_interrupt_returns_the_best_ring_so_far():
     assert 3 <= len(fit.history) < 10_000
     assert np.isfinite(np.asarray(fit.ring)).all()
     assert "init=" in str(fit.status)
+
+
+def test_slices_with_few_known_entries_are_not_shrunk_to_nothing():
+    rng = np.random.default_rng(0)
+    slow, fast = 10 + np.sin(np.arange(400) / 30), 1 + 0.1 * np.cos(np.arange(50) / 9)
+    x = np.multiply.outer(slow, fast)[:, :, None] * np.array([1, 1.1, 1.2])
+    observed = np.ones(x.shape, bool)
+    observed[100:300] = False
+    for i in range(100, 300):
+        observed[i].reshape(-1)[rng.permutation(150)[:10]] = True
+    fit = decompose(x, 1, mask=observed, solver=AWRTRD(sweeps=60))
+    assert np.median(np.abs(np.asarray(fit.ring) - x)[100:300].max(axis=(1, 2))) < 0.5
+    assert np.nanmean(fit.weights(slice(100, 300))) > 0.9

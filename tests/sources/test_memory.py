@@ -69,4 +69,6 @@ def test_survey_finds_counts_range_and_empty_slices(monkeypatch):
     assert found.minimum == x[mask].min()
     assert found.maximum == x[mask].max()
     assert found.empty == ((2,), (0, 4), ())
+    for mode, counts in enumerate(found.counts):
+        np.testing.assert_array_equal(counts, mask.sum(axis=tuple({0, 1, 2} - {mode})))
     assert survey(as_source(x)).empty == ((), (), ())

@@ -146,7 +146,10 @@ def test_aligned_blocks_cover_every_chunk_once(entries):
 
 def test_the_survey_of_a_store_is_that_of_the_array(stored):
     x, source = stored
-    assert survey(source) == survey(ArraySource(x))
+    found, expected = survey(source), survey(ArraySource(x))
+    assert (found.minimum, found.maximum) == (expected.minimum, expected.maximum)
+    for counts, same in zip(found.counts, expected.counts, strict=True):
+        np.testing.assert_array_equal(counts, same)
 
 
 def test_names_and_units_travel_from_xarray_into_the_ring_and_back():

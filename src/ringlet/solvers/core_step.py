@@ -30,8 +30,9 @@ class Scaling:
         G.
     ridge, smooth : float
         Penalties, relative to the mean diagonal of G.
-    share : float
-        The part of G that the sampled, observed, trusted entries make up; the penalties count in proportion.
+    shares : array, shape (rows, 1)
+        For every row, the part of G that its sampled, observed, trusted entries make up; the penalties count in
+        proportion.
     room : array of float64, shape (n, n)
         Where to factor G.
     """
@@ -39,7 +40,7 @@ class Scaling:
     gram: KroneckerSum
     ridge: float
     smooth: float
-    share: float
+    shares: Floats
     room: Array64
 
 
@@ -65,13 +66,14 @@ def descend(
     direction, penalty = gradient, 0.0
     number = gradient.dtype.type
     if scaling is not None:
-        gram, share = scaling.gram, scaling.share
+        gram, shares = scaling.gram, scaling.shares
+        share = float(shares.mean())  # of penalties that bind rows together
         level = gram.trace() / gram.size
         if not (isfinite(level) and level > 0.0):
             return None
         ridge, smooth = scaling.ridge * level, scaling.smooth * level
         if ridge:
-            gradient -= number(ridge * share) * streamed.rows
+            gradient -= (number(ridge) * shares) * streamed.rows
         if smooth:
             gradient -= number(smooth * share) * laplacian(streamed.rows)
         with profile.part("solve"):
@@ -80,7 +82,7 @@ def descend(
             else:
                 factor = GramFactor(gram, ridge, gradient.dtype, run, scaling.room)
                 direction = factor.solve(gradient, run)  # h = d (G + lambda I)^-1
-        penalty = share * (ridge * float(np.vdot(direction, direction)) + smooth * roughness(direction))
+        penalty = ridge * float(np.vdot(shares * direction, direction)) + share * smooth * roughness(direction)
     numerator = float(np.vdot(gradient, direction))
     denominator = streamed.curvature(direction, loss, width, run) + penalty
     step = numerator / denominator if denominator > 0.0 else 0.0  # eta = <d, h> / || sqrt(W) o P o (h S^T) ||^2

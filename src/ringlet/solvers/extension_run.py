@@ -85,6 +85,11 @@ class ExtensionRun:
         """Share of the new entries that is observed and trusted."""
         return self._trust.mean_weight * self._slices.observed
 
+    def _slice_shares(self) -> Floats:
+        """The trusted part of every new slice, as a column."""
+        shares = self._trust.mean_weight * self._slices.shares
+        return shares.astype(self._given.dtype)[:, np.newaxis]
+
     def ring(self) -> TensorRing:
         """The whole ring in the data's units; what did not change keeps its bits."""
         cores = [
@@ -111,15 +116,17 @@ class ExtensionRun:
             ridge = self._ridge() * level
             if factor is None or not factored / 2 <= ridge <= 2 * factored:
                 factor, factored = self._factor(gram, ridge, smooth), ridge
-            share = self.trusted / self._entries_each(sketch)  # of the penalties, as the sketch is a share of all
+            each = self._entries_each(sketch)  # penalties count by the trusted part of the sketch, as in a fit
+            share, shares = self.trusted / each, self._slice_shares() / each
             gradient = streamed.gradient(self._loss, self._trust.width, self._run)  # d = (W o P o (X - A S^T)) S
-            gradient -= gradient.dtype.type(share * ridge) * streamed.rows
+            gradient -= (gradient.dtype.type(ridge) * shares) * streamed.rows
             if smooth:
                 gradient -= gradient.dtype.type(share * smooth) * laplacian(np.concatenate([last, streamed.rows]))[1:]
             direction = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
             curvature = streamed.curvature(direction, self._loss, self._trust.width, self._run)
+            curvature += ridge * float(np.vdot(shares * direction, direction))
             curvature += share * smooth * roughness(np.concatenate([np.zeros_like(last), direction]))
-            rows = streamed.rows + _step(gradient, direction, curvature, share * ridge)
+            rows = streamed.rows + _step(gradient, direction, curvature)
             self.cores[mode] = refold(rows, a, b)
             quiet = quiet + 1 if relative_change(rows, streamed.rows) < solver.tol and not settling else 0
             if quiet >= solver.patience:
@@ -181,8 +188,9 @@ class ExtensionRun:
             direction = GramFactor(gram, penalty, dtype, self._run).solve(gradient.astype(dtype), self._run)
         curvature = each * streamed.curvature(direction, self._loss, self._trust.width, self._run)
         wide = direction.astype(np.float64)
-        curvature += float(np.vdot(wide, gram_past.apply(wide, self._run))) + smooth * roughness(wide)
-        return refold(streamed.rows + _step(gradient, direction, curvature, penalty), a, b)
+        curvature += float(np.vdot(wide, gram_past.apply(wide, self._run)))
+        curvature += penalty * float(np.vdot(direction, direction)) + smooth * roughness(wide)
+        return refold(streamed.rows + _step(gradient, direction, curvature), a, b)
 
     def _judge(self) -> tuple[bool, bool]:
         """Measure the kernel width on a pilot; tell if it holds any data, and if the width is still narrowing."""
@@ -253,8 +261,7 @@ def _with(cores: list[Core], mode: int, core: Core) -> list[Core]:
     return [*cores[:mode], core, *cores[mode + 1 :]]
 
 
-def _step(gradient: Floats, direction: Floats, curvature: float, penalty: float) -> Floats:
-    """``eta h`` with ``eta = <d, h> / (<h, H h> + mu <h, h>)``; nothing where there is nowhere to go."""
-    curvature += penalty * float(np.vdot(direction, direction))
+def _step(gradient: Floats, direction: Floats, curvature: float) -> Floats:
+    """``eta h`` with ``eta = <d, h> / <h, H h>``; nothing where there is nowhere to go."""
     size = float(np.vdot(gradient, direction)) / curvature if curvature > 0.0 else 0.0
     return direction * direction.dtype.type(size if isfinite(size) else 0.0)

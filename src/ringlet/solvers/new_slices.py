@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring import TensorRing
@@ -37,6 +38,11 @@ class Slices:
     def observed(self) -> float:
         """Share of the entries that is observed."""
         return self.survey.observed / prod(self.source.shape)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The observed part of every slice; of those without data, of all."""
+        return self.survey.shares(self.mode)
 
 
 def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> Slices:

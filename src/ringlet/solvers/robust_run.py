@@ -251,8 +251,9 @@ class RobustRun:
             local = self._solver.scaling == "local"
             grams, place = (GramChain(sketch.cores, self._run), sketch.mode) if local else (self._grams, mode)
             gram = grams.kronecker_without(place)
-        share = trust.mean_weight * self._observed_share * sketch.columns / self._columns(mode)
-        return Scaling(gram, self._ridge(trust), self.penalties.smooth[mode], share, self._room(gram.size))
+        shares = self._problem.survey.shares(mode) * (trust.mean_weight * sketch.columns / self._columns(mode))
+        shares = shares.astype(self._dtype)[:, np.newaxis]
+        return Scaling(gram, self._ridge(trust), self.penalties.smooth[mode], shares, self._room(gram.size))
 
     def _ridge(self, trust: Trust) -> float:
         """The penalty on a core, relative to the mean diagonal of G: as asked, or from how well data determine it."""

@@ -131,10 +131,10 @@ class IterativeSolver(Solver):
 
 
 def working_dtype(data: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
-    """The precision to work in: as asked, else float64 for float64 data and float32 for all other."""
+    """The precision to work in: as asked, else float32 for data that it holds exactly, and float64 for all other."""
     if asked is not None:
         return np.dtype(asked)
-    return np.dtype("f8" if data.kind == "f" and data.itemsize == 8 else "f4")
+    return np.dtype("f4" if np.can_cast(data, np.float32) else "f8")
 
 
 def check_fits_machine(plan: Plan, what: str, advice: str) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,34 +19,37 @@ Spread: TypeAlias = Callable[[Callable[[Source, Any, Any], Any], Any, Iterable[A
 _BLOCKS_A_SHARE = 16  # of a survey that is spread
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Survey:
-    """What one pass over a source found.
+    """What a look at all entries of a source, or at some blocks, found.
 
     Attributes
     ----------
-    observed : int
-        Number of observed entries.
     minimum, maximum : float
         Of the observed entries; infinity and minus infinity if there are none.
-    empty : tuple of int arrays
-        For every mode, the indices of slices without any observed entry.
+    counts : list of int arrays
+        For every mode, how many entries of each slice are observed.
     """
 
-    observed: int
     minimum: float
     maximum: float
-    empty: tuple[tuple[int, ...], ...]
+    counts: list[NDArray[np.int64]]
 
+    @cached_property
+    def observed(self) -> int:
+        """Number of observed entries."""
+        return int(self.counts[0].sum())
 
-@dataclass(frozen=True)
-class _Look:
-    """What a look at some blocks found; `seen` tells for every mode which slices hold an observed entry."""
+    def shares(self, mode: int) -> NDArray[np.float64]:
+        """The observed part of every slice of a mode; of slices without data, that of all entries."""
+        counts = self.counts[mode]
+        entries = prod(map(len, self.counts)) // len(counts)  # of a slice
+        return np.where(counts > 0, counts, counts.mean()) / entries
 
-    observed: int
-    minimum: float
-    maximum: float
-    seen: list[NDArray[np.bool_]]
+    @cached_property
+    def empty(self) -> tuple[tuple[int, ...], ...]:
+        """For every mode, the indices of slices without any observed entry."""
+        return tuple(tuple(int(i) for i in np.flatnonzero(counts == 0)) for counts in self.counts)
 
 
 def survey(source: Source, spread: Spread | None = None) -> Survey:
@@ -71,31 +76,28 @@ def look_over(source: Source, spread: Spread | None = None) -> Survey:
         looks = list(spread(_look, None, shares))
     else:
         looks = [_look(source, None, blocks)]
-    observed = sum(look.observed for look in looks)
-    seen = (np.logical_or.reduce(flags) for flags in zip(*(look.seen for look in looks), strict=True))
-    empty = tuple(tuple(int(i) for i in np.flatnonzero(~flags)) for flags in seen)
-    return Survey(observed, min(look.minimum for look in looks), max(look.maximum for look in looks), empty)
+    counts = [np.sum(of_a_mode, axis=0) for of_a_mode in zip(*(look.counts for look in looks), strict=True)]
+    return Survey(min(look.minimum for look in looks), max(look.maximum for look in looks), counts)
 
 
-def _look(source: Source, _shared: None, blocks: Sequence[tuple[slice, ...]]) -> _Look:
+def _look(source: Source, _shared: None, blocks: Sequence[tuple[slice, ...]]) -> Survey:
     shape = source.shape
-    seen = [np.zeros(length, dtype=bool) for length in shape]
-    observed_count, minimum, maximum = 0, np.inf, -np.inf
+    counts = [np.zeros(length, np.int64) for length in shape]
+    minimum, maximum = np.inf, -np.inf
     for block in blocks:
         values, observed = source.read(block)
         if observed is None:
-            low, high, count = values.min(), values.max(), values.size
-            for flags, chosen in zip(seen, block, strict=True):
-                flags[chosen] = True
+            low, high = values.min(), values.max()
+            for mode, chosen in enumerate(block):
+                counts[mode][chosen] += values.size // values.shape[mode]
         else:
-            count = int(np.count_nonzero(observed))
-            if not count:
-                continue
             kept = values[observed]
+            if not kept.size:
+                continue
             low, high = kept.min(), kept.max()
             for mode, chosen in enumerate(block):
                 others = tuple(other for other in range(len(shape)) if other != mode)
-                seen[mode][chosen] |= np.asarray(observed.any(axis=others))
+                counts[mode][chosen] += np.count_nonzero(observed, axis=others)
         if not (np.isfinite(low) and np.isfinite(high)):
             infinite = np.isinf(values) if observed is None else np.isinf(values) & observed
             first = np.argwhere(infinite)[0] + [chosen.start for chosen in block]
@@ -103,6 +105,5 @@ def _look(source: Source, _shared: None, blocks: Sequence[tuple[slice, ...]]) ->
                 f"data is infinite at index {tuple(int(i) for i in first)}; "
                 "mark such entries as missing (NaN, or False in the mask)"
             )
-        observed_count += count
         minimum, maximum = min(minimum, float(low)), max(maximum, float(high))
-    return _Look(observed_count, minimum, maximum, seen)
+    return Survey(minimum, maximum, counts)
