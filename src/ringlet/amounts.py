@@ -1,6 +1,7 @@
 """Amounts of memory, as people write and read them. Knows only the errors."""
 
 import re
+from numbers import Real
 
 from ringlet.errors import ArgumentError
 
@@ -19,20 +20,22 @@ _UNITS = {
 }
 
 
-def parse_bytes(amount: int | str, name: str = "memory") -> int:
+def parse_bytes(amount: float | str, name: str = "memory") -> int:
     """Bytes from ``"2GB"``, ``"512 MiB"``, ``"1.5g"`` or a plain number; an error calls the argument by its name.
 
     Examples
     --------
-    >>> parse_bytes("2GB"), parse_bytes("1 KiB"), parse_bytes(77)
-    (2000000000, 1024, 77)
+    >>> parse_bytes("2GB"), parse_bytes("1 KiB"), parse_bytes(2e9)
+    (2000000000, 1024, 2000000000)
     """
     if isinstance(amount, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", amount.lower())
-        if match:
-            return round(float(match[1]) * _UNITS[match[2] or ""])
-    elif isinstance(amount, int) and not isinstance(amount, bool) and amount > 0:
-        return amount
+        found = round(float(match[1]) * _UNITS[match[2] or ""]) if match else 0
+    else:
+        whole = isinstance(amount, Real) and not isinstance(amount, bool) and float(amount).is_integer()
+        found = int(amount) if whole else 0
+    if found > 0:
+        return found
     raise ArgumentError(
         f"{name}={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes"
     )

@@ -212,3 +212,16 @@ def test_wrong_weight_indices_are_refused(index):
     fit = decompose(X, 2)
     with pytest.raises(ArgumentError, match="index="):
         fit.weights(index)
+
+
+@pytest.mark.parametrize("given", [{"ridge": 5.0}, {"smooth": 10.0}, {"smooth": "auto"}])
+def test_plain_gradient_descent_has_no_penalties(given):
+    with pytest.raises(ArgumentError, match="is not allowed with scaling='none'"):
+        AWRTRD(scaling="none", **given)
+
+
+def test_a_solver_does_not_follow_a_dict_that_changes():
+    strengths = {0: 1.0}
+    solver = AWRTRD(smooth=strengths)
+    strengths[0] = -5.0
+    assert solver.smooth == {0: 1.0}

@@ -447,3 +447,16 @@ def test_only_robust_fits_can_be_extended():
     fit = decompose(TRUTH[..., :11], RANK, solver=TRSVD())
     with pytest.raises(ArgumentError, match="AWRTRD and SAWRTRD"):
         fit.extend(FRAME)
+
+
+def test_a_pilot_without_data_leaves_the_kernel_as_it_was():
+    x = 10 + np.cos(np.add.outer(np.arange(300) / 40, np.arange(300) / 30))[:, :, None] + np.arange(6) * 0.1
+    fit = decompose(x, 4, solver=AWRTRD(sweeps=10))
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        new = np.full((300, 300, 1), np.nan)
+        wrong, right = rng.permutation(new.size)[:2]
+        new.flat[wrong], new.flat[right] = 1000.0, 10.0
+        grown = fit.extend(new, seed=seed, refresh=0)
+        assert np.isfinite(grown.sigma)
+        assert grown.weights((*np.unravel_index(wrong, (300, 300)), 6)) < 0.01

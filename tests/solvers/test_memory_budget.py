@@ -3,10 +3,13 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 import zarr
+
+import ringlet
 
 SHAPE, CHUNKS = (400, 250, 40, 50), (40, 50, 20, 25)
 
@@ -45,3 +48,25 @@ def test_the_peak_stays_within_a_fifth_of_the_budget(store):
     peak = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert np.prod(SHAPE) >= 8 * budget
     assert peak < 1.2 * budget
+
+
+@pytest.mark.parametrize(
+    ("shape", "rank", "solver"),
+    [
+        ((25, 25, 25, 25), 20, ringlet.SAWRTRD(samples=300, sweeps=1, threads=1)),  # mostly Gram matrices
+        ((20, 20, 20, 20, 20), 12, ringlet.SAWRTRD(samples=500, sweeps=1, threads=1)),
+        (
+            (160, 100, 60),
+            3,
+            ringlet.AWRTRD(sweeps=1, threads=1, memory="20MB", smooth="auto"),
+        ),  # mostly held-out entries
+    ],
+)
+def test_the_plan_counts_all_that_a_fit_holds(shape, rank, solver):
+    x = np.random.default_rng(0).integers(0, 255, shape, np.uint8)
+    planned = ringlet.plan(shape, rank, solver=solver, dtype=x.dtype).memory
+    tracemalloc.start()
+    ringlet.decompose(x, rank, solver=solver)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.2 * planned

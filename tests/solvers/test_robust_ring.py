@@ -175,7 +175,7 @@ def test_every_dtype_is_fitted_in_its_own_units(dtype):
     fit = decompose(x, (2, 3, 2), solver=AWRTRD(sweeps=60, tol=0))
     assert relative(fit.ring, truth) < 0.05
     assert fit.ring.dtype == (
-        np.float64 if np.dtype(dtype).itemsize == 8 and np.dtype(dtype).kind == "f" else np.float32
+        np.float64 if np.dtype(dtype).itemsize >= (8 if np.dtype(dtype).kind == "f" else 4) else np.float32
     )
 
 
@@ -268,3 +268,26 @@ def test_slices_with_few_known_entries_are_not_shrunk_to_nothing():
     fit = decompose(x, 1, mask=observed, solver=AWRTRD(sweeps=60))
     assert np.median(np.abs(np.asarray(fit.ring) - x)[100:300].max(axis=(1, 2))) < 0.5
     assert np.nanmean(fit.weights(slice(100, 300))) > 0.9
+
+
+def test_whole_numbers_far_from_zero_keep_their_digits():
+    wave = np.add.outer(np.cos(np.arange(30) / 4), np.sin(np.arange(25) / 5))[:, :, None] + np.arange(4) / 9
+    x = np.round(100 * wave + 1e9).astype(np.int64)
+    fit = decompose(x, 4, solver=AWRTRD(sweeps=30))
+    assert np.abs(np.asarray(fit.ring) - x).max() < 2
+
+
+@pytest.mark.filterwarnings("ignore::ringlet.errors.DataWarning")
+@pytest.mark.parametrize("solver", [SAWRTRD(samples=100, sweeps=6), AWRTRD(sweeps=6)])
+def test_a_pilot_without_data_is_no_sign_of_convergence(solver):
+    rng = np.random.default_rng(0)
+    truth = np.add.outer(np.add.outer(np.arange(100.0), np.arange(100.0)), np.arange(100.0)) / 30
+    x = np.full(truth.shape, np.nan)
+    known = rng.permutation(truth.size)[:3]
+    x.flat[known] = truth.flat[known]
+    fit = decompose(x, 1, solver=solver, seed=3)
+    for record in fit.history:
+        assert record.loss != 0.0
+        assert record.mean_weight != 0.0
+    assert any(np.isnan(record.loss) for record in fit.history)
+    assert fit.status.name != "CONVERGED"

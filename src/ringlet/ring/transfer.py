@@ -10,7 +10,7 @@ keep it cheap:
 """
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
 
-__all__ = ["GramChain", "chain_product", "environment", "loop_cost", "loop_trace", "transfer_matrix"]
+__all__ = ["GramChain", "chain_product", "environment", "kept_numbers", "loop_cost", "loop_trace", "transfer_matrix"]
 
 _SLAB_ENTRIES = 1 << 17  # entries of a core that pass through the products at once, to stay in the cache
 _BATCH_ENTRIES = 1 << 21  # entries of partial products, or of a block of a transfer matrix, at once: 16 MiB
@@ -172,6 +172,27 @@ class GramChain:
         c = self._core_at(0).shape[0]
         rows = [left * c + right for left, right in self._pairs]
         return np.ascontiguousarray(transfer[rows]).reshape(len(rows), size, size)
+
+
+def kept_numbers(shape: Sequence[int], rank: Sequence[int]) -> int:
+    """How many numbers a `GramChain` of such a ring keeps at most, the largest Kronecker sum it gives included.
+
+    Examples
+    --------
+    >>> kept_numbers((9, 9, 9), (1, 1, 1))
+    11
+    """
+    order = len(shape)
+    origin = int(np.argmin(rank))
+    bonds = [rank[(origin + position) % order] for position in range(order + 1)]
+    pairs = bonds[0] * (bonds[0] + 1) // 2
+    products = pairs * sum(before**2 + after**2 for before, after in pairwise(bonds))
+    transfers = 0
+    for position, (a, b) in enumerate(pairwise(bonds)):
+        slices = shape[(origin + position) % order]
+        if position in (0, order - 1) or not passes_unformed(a, slices, b, pairs):
+            transfers += (a * b) ** 2
+    return products + transfers + bonds[0] ** 2 * max(a**2 + b**2 for a, b in pairwise(bonds))
 
 
 def chain_product(cores: Sequence[Core], others: Sequence[Core]) -> Array64:

@@ -62,7 +62,9 @@ def extend_ring(
         return _predict(ring, kernel, continuation, slices)
     history: list[SweepRecord] = []
     with Threads(continuation.solver.threads) as threads:
-        work = ExtensionRun(ring, continuation, slices, threads.run, seed=seed, forget=forget, refreshes=refresh > 0)
+        work = ExtensionRun(
+            ring, kernel, continuation, slices, threads.run, seed=seed, forget=forget, refreshes=refresh > 0
+        )
         for number in range(1, refresh + 2):
             start, before = perf_counter(), work.rows
             if number > 1:

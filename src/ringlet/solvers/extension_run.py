@@ -12,7 +12,7 @@ from ringlet.ring.arrays import Run
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.ring.mixed import mixed_gram
-from ringlet.robust import LOSSES
+from ringlet.robust import LOSSES, Kernel
 from ringlet.sampling import Purpose, draw_subtensor, stream
 from ringlet.solvers.change import relative_change
 from ringlet.solvers.continuation import Continuation
@@ -42,6 +42,7 @@ class ExtensionRun:
     def __init__(
         self,
         ring: TensorRing,
+        kernel: Kernel,
         continuation: Continuation,
         slices: Slices,
         run: Run,
@@ -69,7 +70,7 @@ class ExtensionRun:
         shape = (*ring.shape[:mode], ring.shape[mode] + count, *ring.shape[mode + 1 :])
         self._unknowns = unknowns_per_entry(shape, ring.rank)
         self._index = self._draw(mode)  # the same for all steps, so that they lead somewhere
-        self._trust = Trust(inf, 0.0, 1.0)
+        self._trust = Trust.unmeasured(kernel.width / continuation.size)
         self._narrowest = 0.0
         # What the other cores do not hold yet would be taken for wrong: a narrower kernel waits until they have moved.
         chosen = continuation.penalties.width
@@ -105,8 +106,8 @@ class ExtensionRun:
         a, _, b = self.cores[mode].shape
         gram = GramChain(self.cores, self._run).kronecker_without(mode)
         level = gram.trace() / gram.size
-        observed, settling = self._judge()
-        if not (observed and isfinite(level) and level > 0.0):
+        settling = self._judge()
+        if not (isfinite(level) and level > 0.0):
             return self._trust
         last, smooth = unfold(self._before[mode]), self._continuation.penalties.smooth[mode] * level
         factor, factored, quiet = None, 0.0, 0
@@ -131,7 +132,7 @@ class ExtensionRun:
             quiet = quiet + 1 if relative_change(rows, streamed.rows) < solver.tol and not settling else 0
             if quiet >= solver.patience:
                 break
-            _, settling = self._judge()
+            settling = self._judge()
         self._fill_empty()
         return self._trust
 
@@ -192,13 +193,13 @@ class ExtensionRun:
         curvature += penalty * float(np.vdot(direction, direction)) + smooth * roughness(wide)
         return refold(streamed.rows + _step(gradient, direction, curvature), a, b)
 
-    def _judge(self) -> tuple[bool, bool]:
-        """Measure the kernel width on a pilot; tell if it holds any data, and if the width is still narrowing."""
+    def _judge(self) -> bool:
+        """Measure the kernel width on a pilot, if that holds data; tell if the width is still narrowing."""
         chosen = draw_pilot([len(indices) for indices in self._index], self._rng)
         index = tuple(indices[part] for indices, part in zip(self._index, chosen, strict=True))
         pilot = self._stream(self._sketch(self._mode, index)).residuals()
         if not pilot.size:
-            return False, False
+            return False
         width, settling = rule_width(self._solver, pilot, self._continuation.size), False
         if isinstance(self._solver.sigma, str):
             width *= self._width_factor
@@ -206,7 +207,7 @@ class ExtensionRun:
             width = max(width, self._narrowest)
         self._trust = Trust.of(pilot, self._loss, width)
         self._narrowest = NARROWING * width
-        return True, settling
+        return settling
 
     def _ridge(self) -> float:
         """The penalty relative to the mean diagonal of the Gram matrix, as in a fit."""

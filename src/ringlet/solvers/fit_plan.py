@@ -7,6 +7,7 @@ from math import prod
 from ringlet.amounts import format_bytes, round_up
 from ringlet.errors import BudgetError
 from ringlet.ring.ranks import bond_limits
+from ringlet.ring.transfer import kept_numbers
 from ringlet.sampling import ChunkDraw
 from ringlet.solvers.plan import CorePlan, core_sizes, plan_core
 from ringlet.sources import Chunks
@@ -126,6 +127,7 @@ def plan_fit(
     products: Sequence[int] | None = None,
     chunks: Chunks | None = None,
     uniform: bool = False,
+    beside: int = 0,
 ) -> FitPlan:
     """Plan the updates of all cores within a memory budget.
 
@@ -148,6 +150,8 @@ def plan_fit(
         Of data that are stored in chunks: parts of them are held in memory.
     uniform : bool
         Subtensors are drawn without regard to chunks.
+    beside : int
+        Bytes that the fit holds for other things.
 
     Raises
     ------
@@ -160,7 +164,8 @@ def plan_fit(
     )
     data_bytes = prod(shape) * data_itemsize
     parts = [_Part.of(shape, rank, mode, samples, by_rows, chunks, uniform) for mode in range(len(shape))]
-    least = [_least_memory(part, itemsize, threads) + part.held * (data_itemsize + 1) for part in parts]
+    beside += 8 * kept_numbers(shape, rank)
+    least = [_least_memory(part, itemsize, threads) + part.held * (data_itemsize + 1) + beside for part in parts]
     buffers = 0 if chunks is None else _read_buffers(chunks, data_itemsize)
     smallest = 2 * ring_bytes + max(least) + buffers
     if memory is not None and smallest > memory:

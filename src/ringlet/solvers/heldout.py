@@ -13,17 +13,20 @@ from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
 from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import ArraySource, Block, Source
+from ringlet.sources.base import slabs
 from ringlet.sources.wrapping import WrappingSource
 
-__all__ = ["HiddenSource", "Judge", "Lot", "Verdict", "hide"]
+__all__ = ["HiddenSource", "Judge", "Lot", "Verdict", "hide", "judging_memory"]
 
 Array64: TypeAlias = NDArray[np.float64]
 
 _WANTED = 20_000  # entries to judge by
 _SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
-_FEWEST, _SHARE_UTMOST = 1000, 0.2  # of little data a larger share is held out
+_FEWEST, _SHARE_UTMOST = 1000, 0.2  # of little data a larger share is held out,
+_TOO_FEW = 50  # and none of less than this
 _MASK_ENTRIES = 1 << 24  # up to so many entries in memory a mask of the held-out ones is made once
 _PROBE_ENTRIES, _PROBES = 1 << 19, 4  # larger data are judged on so many random subtensors of so many entries
+_PROBE_BYTES = 16  # for every entry of a probe while it is judged
 _WIDTH = 5.0  # of the judging kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
@@ -84,11 +87,19 @@ class HiddenSource(WrappingSource):
         return values, kept if observed is None else kept & observed
 
 
+def judging_memory(shape: Sequence[int], *, stored: bool) -> int:
+    """Bytes that holding entries out takes: a mask of data in memory, and a probe with its numbers and its model."""
+    entries = prod(shape)
+    mask = 0 if stored or entries > _MASK_ENTRIES else entries
+    return mask + min(entries, _PROBE_ENTRIES) * _PROBE_BYTES
+
+
 def hide(source: Source, lot: Lot) -> Source:
     """The source without the entries that the lot draws."""
     if isinstance(source, ArraySource) and source.array.size <= _MASK_ENTRIES:
-        whole = tuple(slice(0, length) for length in source.shape)
-        kept = ~lot.drawn(whole, range(len(whole)))
+        kept = np.empty(source.shape, np.bool_)
+        for block in slabs(source.shape, _PROBE_ENTRIES):
+            kept[block] = ~lot.drawn(block, range(len(block)))
         return replace(source, mask=kept if source.mask is None else kept & source.mask)
     return HiddenSource(source, lot)
 
@@ -138,12 +149,13 @@ class Judge:
         shape = source.shape
         entries = prod(shape)
         if entries <= _PROBE_ENTRIES * _PROBES:
-            blocks = [tuple(np.arange(length) for length in shape)]
+            blocks = [tuple(np.arange(part.start, part.stop) for part in slab) for slab in slabs(shape, _PROBE_ENTRIES)]
         else:
             blocks = [draw_entries(source, _PROBE_ENTRIES, seed, Purpose.HOLD_OUT, n) for n in range(1, _PROBES + 1)]
         looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
         share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
-        lot = Lot.of(shape, min(max(share, _FEWEST / observed), _SHARE_UTMOST), seed)
+        share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
+        lot = Lot.of(shape, share, seed)
         return cls([_probe(source, lot, block) for block in blocks]), lot
 
     def scaled(self, size: float) -> "Judge":

@@ -17,6 +17,7 @@ from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.automatic_run import AutomaticRun, hold_out
 from ringlet.solvers.checks import check_number, check_one_of
 from ringlet.solvers.fit_plan import FitPlan, plan_fit
+from ringlet.solvers.heldout import judging_memory
 from ringlet.solvers.penalties import Penalties
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.robust_run import RobustRun
@@ -60,16 +61,31 @@ class RobustRing(IterativeSolver):
         else:
             check_number("ridge", self.ridge, at_least=0)
         _check_smooth(self.smooth)
+        if isinstance(self.smooth, Mapping):
+            object.__setattr__(self, "smooth", dict(self.smooth))  # the caller's may change
+        if self.scaling == "none" and (self.ridge not in ("auto", 0) or self.smooth != 0):
+            given = f"ridge={self.ridge!r}, smooth={self.smooth!r}"
+            raise ArgumentError(f"{given} is not allowed with scaling='none', which has no penalties; leave them out")
 
     @abstractmethod
     def columns(self) -> tuple[int | None, str]:
         """How many columns of the unfolding a core update uses (None: all), and how they are drawn."""
 
     def plan(
-        self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any], chunks: Chunks | None = None
+        self,
+        shape: tuple[int, ...],
+        rank: tuple[int, ...],
+        dtype: np.dtype[Any],
+        chunks: Chunks | None = None,
+        *,
+        judged: bool = False,
     ) -> FitPlan:
-        """Operations, bytes read and memory of a sweep; of data in chunks, those of reading them, too."""
+        """Operations, bytes read and memory of a sweep; of data in chunks, those of reading them, too.
+
+        Fits that are `judged` by held-out entries need memory for these.
+        """
         samples, sampling = self.columns()
+        judged = judged or isinstance(self.smooth, str)
         return plan_fit(
             shape,
             rank,
@@ -81,6 +97,7 @@ class RobustRing(IterativeSolver):
             itemsize=working_dtype(dtype, self.dtype).itemsize,
             threads=Threads(self.threads).count,
             memory=self.budget,
+            beside=judging_memory(shape, stored=chunks is not None) if judged else 0,
         )
 
     def penalties(self, order: int) -> Penalties:
@@ -138,7 +155,8 @@ class AWRTRD(RobustRing):
     sweeps : int
         At most so many rounds over all cores.
     tol : float
-        Stop when the relative change of ``D = Z_N G_N Z_N^T`` stays below it for two sweeps; 0 runs all sweeps.
+        Stop when the relative change of ``D = Z_N G_N Z_N^T`` stays below it for two sweeps; 0 runs all sweeps, unless
+        no core moves any more.
     loss : {"correntropy", "cauchy", "huber", "l2"}
         "correntropy" is the paper's; "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
@@ -147,7 +165,8 @@ class AWRTRD(RobustRing):
     sigma_factor : float, optional
         Factor of the rule; 2.5 for "iqr", 5 for "maxabs" (the same for symmetric residuals) and 2 for "trusted".
     sigma_min : float
-        The rules never go below this fraction of the data's range.
+        The rules never go below this fraction of the data's range; held-out entries, where the rank or `smooth` is
+        "auto", may narrow the width to a quarter of what the rule says.
     ridge : "auto" or float
         Penalty on the cores, relative to the mean diagonal of the Gram matrix. "auto" grows with the unknowns that each
         observed, trusted entry has to determine, and is zero where all entries are; 0 is the paper's method. Where
@@ -157,9 +176,11 @@ class AWRTRD(RobustRing):
         for modes that are ordered: space, time, wavelength. A number holds for all modes. "auto" finds a strength for
         each mode by held-out entries, zero where the mode is not smooth; 0 is the paper's method.
     scaling : {"global", "local", "none"}
-        Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all.
+        Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all; the last has no
+        `ridge` and no `smooth`, which are relative to that matrix.
     dtype : dtype, optional
-        float32 or float64; by default float64 for float64 data and float32 for all other.
+        float32 or float64; by default float32 for data that it holds exactly (whole numbers of up to 16 bits, float32)
+        and float64 for all other.
     memory : int or str, optional
         Budget for working memory beside Python and data in memory, e.g. ``"2GB"``; what is held of stored data counts.
     threads : int, optional

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf, nan, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -43,9 +43,9 @@ _IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, en
 
 @dataclass(frozen=True)
 class Step:
-    """What became of a core update: the trust in its sketch, None if that held no data, and whether the core moved."""
+    """What became of a core update: the trust in its sketch, and whether the core moved."""
 
-    trust: Trust | None
+    trust: Trust
     moved: bool
 
 
@@ -212,13 +212,13 @@ class RobustRun:
 
     def report(self, steps: Sequence[Step]) -> SweepReport:
         """Close a sweep that took these steps."""
-        trusts = [step.trust for step in steps if step.trust is not None]
+        trusts = [step.trust for step in steps if step.trust.measured]
         moved = any(step.moved for step in steps)
         before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, self._grams)
         cores = balanced(self._cores)
         if cores is not None:
             self._cores, self._grams = cores, GramChain(cores, self._run)
-        settling = False
+        settling = not trusts  # a change of nothing at samples without data means nothing
         if trusts:
             width = trusts[-1].width
             settling = isinstance(self._solver.sigma, str) and width <= self._narrowest < inf
@@ -233,12 +233,10 @@ class RobustRun:
             settling=settling,
         )
 
-    def _update(self, sweep: int, mode: int) -> tuple[Trust | None, Core | None]:
-        """The trust in a fresh sketch, and the new core; None where nothing is observed, or nothing moves."""
+    def _update(self, sweep: int, mode: int) -> tuple[Trust, Core | None]:
+        """The trust in a fresh sketch, and the new core; None if it did not move."""
         sketch = self._draw(sweep, mode)
         trust = self._judge(sketch, sweep, mode)
-        if trust is None:
-            return None, None
         streamed, scaling = self._passes.whole(sketch, mode), self._scaling(sketch, trust, mode)
         rows = descend(streamed, self._loss, trust.width, scaling, self._run, self.profile)
         before, _, after = self._cores[mode].shape
@@ -274,12 +272,12 @@ class RobustRun:
         enough = int(_ENOUGH * unknowns / self._observed_share) + 1
         return enough if enough < min(self._samples or inf, self._columns(mode)) else None
 
-    def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust | None:
-        """Kernel width, loss and mean weight from a small random part of the sketch."""
+    def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust:
+        """Kernel width, loss and mean weight from a small random part of the sketch, if that holds data."""
         part = pilot_of(sketch, self._problem.seed, sweep, mode, stored=self._draws.regions is not None)
         pilot = self._passes.pilot(part).residuals()
         if not pilot.size:
-            return None
+            return Trust.unmeasured(self.sigma / self._size)
         return Trust.of(pilot, self._loss, self._width(pilot))
 
     def _width(self, pilot: Floats) -> float:
@@ -293,7 +291,7 @@ class RobustRun:
 
     def _checked_plan(self, rank: tuple[int, ...]) -> FitPlan:
         source = self._problem.source
-        plan = self._solver.plan(source.shape, rank, source.dtype, source.chunks)
+        plan = self._solver.plan(source.shape, rank, source.dtype, source.chunks, judged=not self._steady)
         check_fits_machine(plan, f"rank {rank} on shape {source.shape}", "give a smaller rank or fewer samples")
         return plan
 
@@ -325,4 +323,4 @@ class RobustRun:
 
 
 def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers) if numbers else 0.0
+    return sum(numbers) / len(numbers) if numbers else nan

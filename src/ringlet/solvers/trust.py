@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, prod
+from math import inf, isnan, nan, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,11 +27,24 @@ _LEAST_WIDTH = {4: 1e-6, 8: 1e-50}  # of a fixed kernel, in units of the data's 
 
 @dataclass(frozen=True)
 class Trust:
-    """How the residuals of a pilot look under the kernel: the width, the mean loss, the mean weight."""
+    """How the residuals of a pilot look under the kernel: the width, the mean loss, the mean weight.
+
+    Of a pilot without observed entries the loss is NaN: nothing is known but the width so far.
+    """
 
     width: float
     loss: float
     mean_weight: float
+
+    @property
+    def measured(self) -> bool:
+        """Whether the pilot held observed entries."""
+        return not isnan(self.loss)
+
+    @classmethod
+    def unmeasured(cls, width: float) -> "Trust":
+        """Go on with the width so far, all entries trusted."""
+        return cls(width, nan, 1.0)
 
     @classmethod
     def of(cls, residuals: Floats, loss: Loss, width: float) -> "Trust":
