@@ -371,10 +371,19 @@ def _rank(
             f"rank={rank!r} is not allowed with {type(solver).__name__}, which needs a rank, e.g. rank=5; "
             "AWRTRD and SAWRTRD can find one"
         )
-    if init is not None:
-        return tuple(core.shape[0] for core in (init.cores if isinstance(init, TensorRing) else init)), choice
     itemsize = working_dtype(source.dtype, solver.dtype).itemsize
-    return start_rank(source.shape, choice.most_parameters(source.shape, itemsize)), choice
+    most = choice.most_parameters(source.shape, itemsize)
+    if init is None:
+        return start_rank(source.shape, most), choice
+    ring = init if isinstance(init, TensorRing) else TensorRing(init)
+    if ring.shape != source.shape:
+        raise ArgumentError(f"init has shape {ring.shape}, but the data have shape {source.shape}")
+    if ring.parameters > most:
+        raise ArgumentError(
+            f"init has {ring.parameters} numbers, but rank={rank!r} allows {most} on shape {source.shape}; round it "
+            "first, e.g. init.round(rank=5)"
+        )
+    return ring.rank, choice
 
 
 def _checked_solver(solver: Solver | None) -> Solver | None:

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, OutputExistsError
-from ringlet.store.outputs import as_dtype, check_kind, write_array
+from ringlet.sources.dtypes import as_dtype
+from ringlet.store.outputs import check_kind, write_array
 
 INTEGERS = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 

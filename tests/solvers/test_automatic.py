@@ -343,3 +343,22 @@ def test_hopeless_fits_are_announced():
     x, observed = spoiled(waves(), 0.05, 0.0)
     with pytest.warns(DataWarning, match="100 unknowns for each slice of mode 0"):
         decompose(x, 10, solver=AWRTRD(sweeps=1), mask=observed)
+
+
+@pytest.mark.filterwarnings("ignore::ringlet.errors.DataWarning")
+@pytest.mark.parametrize("known", [1, 2, 9])
+def test_of_hardly_any_data_nothing_is_held_out(known):
+    x = np.full((3, 3), np.nan)
+    x.flat[:known] = 1.0
+    for seed in range(20):
+        assert np.isfinite(np.asarray(decompose(x, seed=seed, solver=AWRTRD(sweeps=2, smooth="auto")).ring)).all()
+
+
+def test_a_start_that_is_too_large_for_the_asked_rank_is_refused():
+    x = np.random.default_rng(0).standard_normal((30, 20, 10))
+    large = decompose(x, 8, solver=AWRTRD(sweeps=1)).ring
+    for rank, named in ((ringlet.budget("6kB"), r"budget\(6000\) allows 238"), ("auto", "'auto' allows 1200")):
+        with pytest.raises(ArgumentError, match=f"init has 3840 numbers, but rank={named}"):
+            decompose(x, rank, init=large)
+    with pytest.raises(ArgumentError, match=r"init has shape \(30, 20\), but the data have shape"):
+        decompose(x, init=[np.ones((1, 30, 2)), np.ones((2, 20, 1))])

@@ -50,6 +50,25 @@ def test_restored_are_the_data_but_for_what_is_missing_or_wrong(index):
     np.testing.assert_allclose(FIT.restored(index), expected[index], rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
+def test_restored_have_the_dtype_and_the_digits_of_the_data(dtype):
+    x = np.ones((6, 5, 4), dtype)
+    if dtype == "i8":
+        x += 2**60
+        assert x[0, 0, 0] == 2**60 + 1
+    x[1, 2, 3] = 0
+    fit = decompose(x, 1, solver=AWRTRD(sweeps=20))
+    restored = fit.restored()
+    assert restored.dtype == x.dtype
+    trusted = fit.weights() >= 0.5
+    assert trusted.sum() >= x.size - 1
+    np.testing.assert_array_equal(restored[trusted], x[trusted])
+
+
+def test_no_indices_give_nothing():
+    assert FIT.weights([]).shape == (0, 7, 6)
+
+
 def test_least_squares_trusts_everything():
     fit = decompose(X, 2, solver=AWRTRD(loss="l2", sweeps=3))
     assert (fit.weights() == 1.0).all()

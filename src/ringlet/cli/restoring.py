@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError
 from ringlet.solvers.result import Fit
 from ringlet.sources import Source
+from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.files import Loaded
 from ringlet.sources.groups import array_names
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_output, check_outputs, output_target
 from ringlet.store.chunked_outputs import write_store
-from ringlet.store.outputs import as_dtype, check_kind, write_array, write_video
+from ringlet.store.outputs import check_kind, write_array, write_video
 
 __all__ = ["check_paths", "check_restored", "write_restored"]
 

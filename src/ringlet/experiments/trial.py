@@ -20,7 +20,8 @@ from ringlet.experiments.noise import Noise, Purpose, add_noise, generator, obse
 from ringlet.report.metrics import psnr, relative_error, ssim
 from ringlet.report.pictures import show_missing
 from ringlet.solvers.result import Estimate, Fit
-from ringlet.store.outputs import as_dtype, write_array
+from ringlet.sources.dtypes import as_dtype
+from ringlet.store.outputs import write_array
 
 __all__ = ["OUT_OF_MEMORY", "Trial", "measure"]
 

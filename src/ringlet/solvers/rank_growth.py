@@ -33,13 +33,19 @@ class RankChoice:
     bytes: int | None = None
     psnr: float | None = None
 
+    def __repr__(self) -> str:
+        """As a caller writes it."""
+        if self.bytes is not None:
+            return f"budget({self.bytes})"
+        return "'auto'" if self.psnr is None else f"target(psnr={self.psnr})"
+
     def most_parameters(self, shape: Sequence[int], itemsize: int) -> int:
         """Numbers that the ring may have at most."""
         if self.bytes is not None:
             least = _HEADER + sum(shape) * itemsize  # all bonds 1
             if self.bytes < least:
                 raise ArgumentError(
-                    f"rank=budget({self.bytes}) is too small for shape {tuple(shape)}; the smallest ring takes {least} "
+                    f"rank={self!r} is too small for shape {tuple(shape)}; the smallest ring takes {least} "
                     "bytes on disk"
                 )
             return (self.bytes - _HEADER) // itemsize

@@ -19,6 +19,7 @@ from ringlet.solvers.extension import extend_ring
 from ringlet.solvers.new_slices import checked_slices
 from ringlet.solvers.status import Status
 from ringlet.sources import Chunks, Source
+from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.tail import TailSource
 
 __all__ = ["Estimate", "Fit"]
@@ -101,7 +102,8 @@ class Fit:
         Returns
         -------
         array
-            The data's own entries where their weight is at least 0.5.
+            Of the data's dtype: their own entries where the weight is at least 0.5; into whole numbers the others are
+            rounded and clipped.
 
         Examples
         --------
@@ -114,7 +116,8 @@ class Fit:
         """
         block, squeezed = _as_block(index, self.ring.shape)
         values, estimate, weights = self._judged(block)
-        return np.asarray(np.where(weights >= _TRUSTED, values, estimate).squeeze(axis=squeezed))
+        restored = np.where(weights >= _TRUSTED, values, as_dtype(estimate, values.dtype))
+        return np.asarray(restored.squeeze(axis=squeezed))
 
     def _judged(
         self, block: tuple[slice | NDArray[np.intp], ...]
@@ -245,7 +248,7 @@ def _as_block(
         if isinstance(item, slice):
             block.append(item)
             continue
-        chosen = np.asarray(item)
+        chosen = np.asarray(item, np.intp) if isinstance(item, list) and not item else np.asarray(item)
         if chosen.dtype == np.bool_ and chosen.shape == (length,):
             chosen = np.flatnonzero(chosen)
         if chosen.dtype.kind not in "iu" or chosen.ndim > 1:

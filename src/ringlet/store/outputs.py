@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.store.atomic import atomic_output, check_outputs
 from ringlet.store.chunked_outputs import write_store
 
-__all__ = ["as_dtype", "check_kind", "write_array", "write_video"]
+__all__ = ["check_kind", "write_array", "write_video"]
 
 _DEFAULT_RATE = 25
 _ARRAYS: dict[str, Kind] = {
@@ -34,42 +35,6 @@ _COLOURS = {".png": (3, 4), ".webp": (3, 4), ".jpg": (3,), ".jpeg": (3,), ".bmp"
 _IMAGE_FORMATS = {".png": "PNG", ".webp": "WEBP", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 _LONGEST_SIDE = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 _LARGEST_MAT = (1 << 32) - 1
-
-
-def as_dtype(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """Convert numbers to a dtype; into integers they are rounded and clipped, never wrapped.
-
-    Parameters
-    ----------
-    values : array
-        Numbers without NaN.
-    dtype : dtype
-        What to convert to.
-
-    Returns
-    -------
-    array of that dtype
-        `values` itself if nothing has to change.
-
-    Examples
-    --------
-    >>> as_dtype([-3.0, 1.6, 300.0], np.uint8)
-    array([  0,   2, 255], dtype=uint8)
-    """
-    values, dtype = np.asarray(values), np.dtype(dtype)
-    if dtype.kind not in "iu" or values.dtype.kind == "b":
-        return values.astype(dtype, copy=False)
-    if values.dtype.kind in "iu":
-        return _clip_integers(values, dtype)
-    if values.dtype == np.float16:
-        values = values.astype(np.float32)
-    limits = np.iinfo(dtype)
-    low, high = values.dtype.type(limits.min), values.dtype.type(limits.max)
-    if int(high) > limits.max:  # 2**31 - 1 rounds up in float32 and would wrap around.
-        high = np.nextafter(high, values.dtype.type(0))
-    rounded: NDArray[Any] = np.rint(values)
-    np.clip(rounded, low, high, out=rounded)
-    return rounded.astype(dtype)
 
 
 def check_kind(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Kind:
@@ -207,14 +172,6 @@ def write_video(
     rate = Fraction(frame_rate).limit_denominator(10_000)
     with atomic_output(path) as temporary:
         _encode(temporary, iter(frames), rate)
-
-
-def _clip_integers(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    have, want = np.iinfo(values.dtype), np.iinfo(dtype)
-    if have.min >= want.min and have.max <= want.max:
-        return values.astype(dtype, copy=False)
-    clipped: NDArray[Any] = np.clip(values, max(have.min, want.min), min(have.max, want.max))
-    return clipped.astype(dtype)
 
 
 # What each kind can hold.

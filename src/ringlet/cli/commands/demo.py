@@ -22,8 +22,9 @@ from ringlet.ring import TensorRing
 from ringlet.solvers.result import Fit
 from ringlet.solvers.robust_ring import SAWRTRD
 from ringlet.solvers.status import Status
+from ringlet.sources.dtypes import as_dtype
 from ringlet.store.atomic import atomic_output, check_outputs
-from ringlet.store.outputs import as_dtype, write_array
+from ringlet.store.outputs import write_array
 
 if TYPE_CHECKING:
     from PIL.Image import Image
