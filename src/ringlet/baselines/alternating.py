@@ -121,4 +121,5 @@ class AlternatingRun(ABC):
 
 def _norm(core: Core) -> float:
     """``|| Z ||_F`` in float64: squares in float32 may overflow where the norm does not."""
-    return float(np.linalg.norm(core.astype(np.float64)))
+    entries = core.astype(np.float64).ravel(order="K")  # in memory they lie together, whichever axis is the fastest
+    return sqrt(float(entries @ entries))

@@ -67,7 +67,7 @@ def draw_rows(
         drawn = np.arange(len(q)).repeat(rng.multinomial(samples, q))  # how often each, then in which order:
         if place > 0:  # as if drawn one by one, but faster
             rng.shuffle(drawn)
-        weights /= q[drawn]
+        weights /= q.take(drawn)
         indices.append(drawn)
     return tuple(indices), weights
 

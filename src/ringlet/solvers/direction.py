@@ -5,6 +5,7 @@ bits do not depend on their number. The factor is computed in float64 and applie
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -51,7 +52,7 @@ class DenseGram:
 
     def norm(self) -> float:
         """Frobenius norm."""
-        return float(np.linalg.norm(self.matrix))
+        return sqrt(float(np.vdot(self.matrix, self.matrix)))
 
     def fill_lower(self, out: Array64, run: Run = map) -> None:  # noqa: ARG002 - too little to share
         """Write the matrix into `out`."""

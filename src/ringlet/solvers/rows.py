@@ -15,6 +15,8 @@ from ringlet.sources import ArraySource, Block, Chunks
 
 __all__ = ["RowSource", "row_core", "row_sketch"]
 
+_SMALL_RANK = 6  # up to it, J products of small matrices are faster entry by entry than one by one
+
 
 @dataclass(frozen=True)
 class RowSource:
@@ -72,7 +74,7 @@ def row_core(cores: Sequence[Core], mode: int, rows: tuple[NDArray[np.intp], ...
     """Products of the cores' slices at sampled rows: one core (r_{k+1}, J, r_k) in place of all others.
 
     `rows` holds the indices of modes 0 .. N-1 without `mode`, in that order. In memory, the rows (r_k, r_{k+1}) of the
-    subchain lie one after the other.
+    subchain lie one after the other, or, where ranks are small, their entries at all J rows do.
     """
     order = len(cores)
     indices = dict(zip((other for other in range(order) if other != mode), rows, strict=True))
@@ -83,6 +85,15 @@ def row_core(cores: Sequence[Core], mode: int, rows: tuple[NDArray[np.intp], ...
             before, places_before = parts.pop()
             core, places = merge([before, core]), places_before * core.shape[1] + places
         parts.append((core, places))
-    slices = (core.transpose(1, 0, 2).take(places, axis=0) for core, places in reversed(parts))
+    parts.reverse()
+    if max(core.shape[0] for core in cores) <= _SMALL_RANK:
+        columns = (core.transpose(2, 0, 1).take(places, axis=2) for core, places in parts)  # Z(i)^T, i fastest
+        return reduce(_multiply_columns, columns).transpose(1, 2, 0)
+    slices = (core.transpose(1, 0, 2).take(places, axis=0) for core, places in parts)
     product: NDArray[Any] = reduce(np.matmul, (part.transpose(0, 2, 1) for part in slices))
     return product.transpose(2, 0, 1)
+
+
+def _multiply_columns(left: Core, right: Core) -> Core:
+    """Products of matrices whose entries (a, c) and (c, b) lie together: one long sum instead of J small products."""
+    return np.asarray(np.einsum("acj,cbj->abj", left, right))
