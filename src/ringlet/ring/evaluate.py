@@ -22,6 +22,7 @@ from ringlet.ring.chain import Core, merge, merge_cost
 __all__ = ["dense_block", "dense_operations", "dense_points", "entries"]
 
 _BATCH_ENTRIES = 1 << 18  # entries of intermediate arrays: about the size of a cache
+_ORDERED_ENTRIES = 1 << 17  # entries that are put in order at a time: they stay in a core's own cache
 _SLAB_ENTRIES = 1 << 20  # entries of the longer arc that are made at a time
 _NARROW = 16  # matrix products with fewer columns than this run far below full speed
 _COPY_COST = 30  # operations of a matrix product that take as long as copying one number
@@ -255,15 +256,23 @@ def _blocked(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
 
 
 def _interleaved(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
-    """Evaluate few right entries: they come out one after the other for each left entry, and are put side by side."""
+    """Evaluate few right entries: they come out one after the other for each left entry, and are put side by side.
+
+    The product goes to the memory of the result, so that all threads of BLAS share its first touch; a few left entries
+    at a time are then put in order, in the cache.
+    """
     (left, right, bonds), middle = outer.shape, len(inner)
     out = np.empty((left, middle, right), inner.dtype)
-    step = max(1, 2 * _BATCH_ENTRIES // (middle * right))
+    apart = out.reshape(left, right, middle)
+    np.matmul(outer.reshape(-1, bonds), inner.T, out=apart.reshape(-1, middle))
+    step = max(1, _ORDERED_ENTRIES // (middle * right))
+    room = np.empty((min(step, left), right, middle), inner.dtype)
     for start in range(0, left, step):
         rows = slice(start, start + step)
-        apart = (outer[rows].reshape(-1, bonds) @ inner.T).reshape(-1, right, middle)
+        few = room[: len(apart[rows])]
+        few[...] = apart[rows]
         for j in range(right):
-            out[rows, :, j] = apart[:, j]
+            out[rows, :, j] = few[:, j]
     return out
 
 
