@@ -10,7 +10,7 @@ keep it cheap:
 """
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class GramChain:
         order = len(self._cores)
         ranks = [core.shape[0] for core in self._cores]
         self._origin = int(np.argmin(ranks))  # the bond at which the ring is opened
-        self._pairs = list(combinations_with_replacement(range(ranks[self._origin]), 2))
+        self._pairs = np.triu_indices(ranks[self._origin])  # c <= c'
         # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}; each with
         # one matrix a pair.
         self._prefix: list[Array64 | None] = [None] * order
@@ -116,18 +116,16 @@ class GramChain:
         return self._cores[(position + self._origin) % len(self._cores)]
 
     def _identity(self, c: int) -> Array64:
-        identity = np.zeros((len(self._pairs), c, c))
-        for row, (left, right) in enumerate(self._pairs):
-            identity[row, left, right] = 1.0
+        identity = np.zeros((len(self._pairs[0]), c, c))
+        identity[np.arange(len(identity)), *self._pairs] = 1.0
         return identity
 
     def _expand(self, products: Array64) -> Array64:
         """From the pairs c <= c' to all pairs: the product of (c', c) is that of (c, c') transposed."""
         c = self._core_at(0).shape[0]
         full = np.empty((c, c, *products.shape[1:]))
-        for row, (left, right) in enumerate(self._pairs):
-            full[left, right] = products[row]
-            full[right, left] = products[row].T
+        full[self._pairs] = products
+        full[self._pairs[::-1]] = products.swapaxes(1, 2)
         return full.reshape(c * c, *products.shape[1:])
 
     def _prefix_at(self, position: int) -> Array64:
@@ -170,7 +168,7 @@ class GramChain:
 
     def _first_pairs(self, transfer: Array64, size: int) -> Array64:
         c = self._core_at(0).shape[0]
-        rows = [left * c + right for left, right in self._pairs]
+        rows = self._pairs[0] * c + self._pairs[1]
         return np.ascontiguousarray(transfer[rows]).reshape(len(rows), size, size)
 
 

@@ -41,7 +41,9 @@ def subset(length: int, size: int, rng: np.random.Generator) -> Indices:
     """`size` of the indices below `length`, sorted; all of them costs no random number."""
     if size >= length:
         return np.arange(length)
-    return np.sort(rng.choice(length, size, replace=False, shuffle=False))
+    drawn = rng.choice(length, size, replace=False, shuffle=False)
+    drawn.sort()
+    return drawn
 
 
 def draw_rows(
