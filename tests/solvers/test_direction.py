@@ -5,7 +5,7 @@ import pytest
 
 from ringlet.execution import Threads
 from ringlet.ring.kronecker import KroneckerSum
-from ringlet.solvers.direction import DenseGram, GramFactor
+from ringlet.solvers.direction import DenseGram, GramFactor, solve_once
 
 
 def kronecker(matrix):
@@ -27,6 +27,10 @@ def test_solve_agrees_with_a_dense_solver(size, rows):
     for given in (kronecker(gram), DenseGram(gram)):
         factor = GramFactor(given, 0.5, np.dtype("f8"), map)
         np.testing.assert_allclose(factor.solve(right, map), expected, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(solve_once(gram, 0.5, right, map), expected, rtol=1e-7, atol=1e-10)
+    single = solve_once(gram.astype("f4"), 0.5, right.astype("f4"), map)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, expected, rtol=0.0, atol=1e-4 * np.abs(expected).max())
 
 
 def test_threads_do_not_change_the_bits():
@@ -57,10 +61,11 @@ def test_slightly_indefinite_gram_is_shifted_until_it_can_be_factored(size):
     gram = (basis * values) @ basis.T
     gram = (gram + gram.T) / 2
     right = rng.standard_normal((3, size))
-    found = GramFactor(kronecker(gram), 0.0, np.dtype("f8"), map).solve(right, map)
     start = 1e-10 * np.linalg.norm(gram)
     candidates = [np.linalg.solve(gram + start * 10**power * np.eye(size), right.T).T for power in range(1, 8)]
-    assert min(np.abs(found - candidate).max() / np.abs(candidate).max() for candidate in candidates) < 1e-6
+    factor = GramFactor(kronecker(gram), 0.0, np.dtype("f8"), map)
+    for found in (factor.solve(right, map), solve_once(gram, 0.0, right, map)):
+        assert min(np.abs(found - candidate).max() / np.abs(candidate).max() for candidate in candidates) < 1e-6
 
 
 def test_a_sum_of_kronecker_products_is_factored_in_given_room():

@@ -24,7 +24,7 @@ from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
 from ringlet.sampling.exact_leverage import PIECE_ENTRIES
 from ringlet.solvers.checks import check_number, check_one_of
-from ringlet.solvers.direction import DenseGram, GramFactor
+from ringlet.solvers.direction import solve_once
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.recall import recall_array, recall_number
@@ -242,8 +242,7 @@ class SampledRun(AlternatingRun):
         if penalty > 0.0:
             gradient -= gradient.dtype.type(penalty) * core
         ridge = penalty + float(np.finfo(design.dtype).eps) * level
-        factor = GramFactor(DenseGram(gram), ridge, design.dtype, self._run)
-        step = factor.solve(gradient, self._run)  # h = d (G + lambda I)^-1
+        step = solve_once(gram, ridge, gradient, self._run)  # h = d (G + lambda I)^-1
         gain = _inner(gradient, step)
         length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
         self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h

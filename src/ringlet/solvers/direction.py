@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from ringlet.ring.arrays import Array64, Run, inverse_cholesky
 
-__all__ = ["DenseGram", "Gram", "GramFactor"]
+__all__ = ["DenseGram", "Gram", "GramFactor", "solve_once"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _TILE = 256
 _ROWS = 256
+_SMALL = 64  # rows and columns: up to there the calls take longer than the arithmetic
 _RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
 
 
@@ -123,6 +124,29 @@ class GramFactor:
             rows[:, piece] = rows[:, piece] @ inverse
             if piece.start:
                 rows[:, : piece.start] -= rows[:, piece] @ panel
+
+
+def solve_once(gram: Floats, ridge: float, rows: Floats, run: Run) -> Floats:
+    """``rows @ (G + lambda I)^-1`` for a formed Gram matrix, as by a `GramFactor` that is not needed again.
+
+    Small systems are one call of LAPACK.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> solve_once(np.diag([2.0, 4.0]), 0.0, np.array([[2.0, 2.0]]), map).round(6)
+    array([[1. , 0.5]])
+    """
+    dense = DenseGram(gram)
+    if max(rows.shape) <= _SMALL:
+        from scipy.linalg.lapack import dposv  # SciPy takes long to import
+
+        shifted = gram.astype(np.float64)
+        shifted.flat[:: dense.size + 1] += _RELATIVE_RIDGE * dense.norm() + ridge
+        _, solution, failed = dposv(shifted, rows.T, lower=1)
+        if not failed:
+            return np.asarray(solution.T, rows.dtype)
+    return GramFactor(dense, ridge, rows.dtype, run).solve(rows, run)
 
 
 def _factor(gram: Array64, run: Run) -> list[Array64]:
