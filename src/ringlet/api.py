@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -239,6 +239,8 @@ def _plan(
 
 
 def _checked_chunks(chunks: Sequence[int], shape: tuple[int, ...]) -> Chunks:
+    if not isinstance(chunks, Iterable):
+        raise ArgumentTypeError(f"chunks={chunks!r} is not a sequence; give one size a mode")
     sizes = tuple(chunks)
     if len(sizes) != len(shape):
         raise ArgumentError(f"chunks={sizes} has {len(sizes)} entries but shape has {len(shape)}; give one a mode")

@@ -225,3 +225,21 @@ def test_a_solver_does_not_follow_a_dict_that_changes():
     solver = AWRTRD(smooth=strengths)
     strengths[0] = -5.0
     assert solver.smooth == {0: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda x, ring: decompose(x, [1, [2, 3], 4]), "rank entries must be integers"),
+        (lambda x, ring: ringlet.plan(x.shape, 2, chunks=3), "chunks=3"),
+        (lambda x, ring: ring.transpose((0, 0, 1)), "axes="),
+        (lambda x, ring: ring.gram_without(9), "k=9"),
+        (lambda x, ring: ring.to_xarray(like=3), "like must be"),
+        (lambda x, ring: TensorRing(ring.cores, names=(name for name in "ab")), "names has 2 entries"),
+    ],
+)
+def test_mistakes_are_named_by_their_argument(call, named):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    ring = TensorRing([np.ones((1, length, 1)) for length in x.shape])
+    with pytest.raises(RingletError, match=named):
+        call(x, ring)

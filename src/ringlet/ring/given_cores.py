@@ -78,9 +78,9 @@ def mode_names(names: Sequence[str] | None, order: int) -> tuple[str, ...] | Non
     """Names of the modes, one each, if there are any."""
     if names is None:
         return None
-    listed = isinstance(names, Iterable) and not isinstance(names, str)
-    if not listed or not all(isinstance(name, str) for name in names):
+    listed = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (None,)
+    if not all(isinstance(name, str) for name in listed):
         raise ArgumentTypeError(f"names must be a sequence of strings, one per mode, not {names!r}")
-    if len(names) != order:
-        raise ArgumentError(f"names has {len(names)} entries but the tensor has {order} modes")
-    return tuple(names)
+    if len(listed) != order:
+        raise ArgumentError(f"names has {len(listed)} entries but the tensor has {order} modes")
+    return tuple(str(name) for name in listed)

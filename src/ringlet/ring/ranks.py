@@ -1,6 +1,6 @@
 """What a tensor ring rank is: the forms a caller may write it in, and how large each bond can usefully be."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import index
 
 import numpy as np
@@ -40,7 +40,8 @@ def normalise_rank(rank: int | Sequence[int], order: int) -> tuple[int, ...]:
     """
     if isinstance(rank, (str, bytes)):
         raise ArgumentTypeError(f"rank={rank!r} is text; give an int or one int per mode, e.g. {_example(order)}")
-    bonds = (_bond(rank),) * order if np.ndim(rank) == 0 else tuple(_bond(entry) for entry in rank)  # type: ignore[union-attr]
+    one = not isinstance(rank, Iterable) or (isinstance(rank, np.ndarray) and rank.ndim == 0)
+    bonds = (_bond(rank),) * order if one else tuple(map(_bond, rank))  # type: ignore[arg-type]
     if len(bonds) == order + 1:
         if bonds[0] != bonds[-1]:
             raise ArgumentError(

@@ -17,6 +17,7 @@ from ringlet.amounts import format_bytes
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring import algebra
 from ringlet.ring.arrays import Array64
+from ringlet.ring.balance import balanced
 from ringlet.ring.chain import Core
 from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
@@ -62,10 +63,11 @@ class TensorRing:
     (40, 50)
     """
 
-    __slots__ = ("_cores", "_names", "_units")
+    __slots__ = ("_cores", "_even_cores", "_names", "_units")
     __array_ufunc__ = None  # a ufunc would form the dense tensor unasked; this also lets np.float64(2) * ring work
 
     _cores: tuple[Core, ...]
+    _even_cores: Sequence[Core]  # of the same tensor, set when first needed
     _names: tuple[str, ...] | None
     _units: str | None
 
@@ -163,13 +165,13 @@ class TensorRing:
 
     def __getitem__(self, key: object) -> Any:
         """Evaluate a block, with NumPy's indexing rules."""
-        return evaluate_index(self._cores, key)
+        return evaluate_index(self._even(), key)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Evaluate the whole tensor."""
         if copy is False:
             raise ArgumentError("a TensorRing is not stored densely, so copy=False is impossible; leave copy out")
-        return dense_block(self._cores).astype(dtype or self.dtype, copy=False)
+        return dense_block(self._even()).astype(dtype or self.dtype, copy=False)
 
     def entries(self, coordinates: ArrayLike) -> NDArray[Any]:
         """Single entries, in batches of bounded memory.
@@ -201,7 +203,7 @@ class TensorRing:
         if rows.ndim != 2 or rows.shape[1] != self.ndim:
             raise ArgumentError(f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row an entry")
         wrapped = [in_bounds(rows[:, k], k, size) for k, size in enumerate(self.shape)]
-        return entries(self._cores, np.stack(wrapped, axis=1))
+        return entries(self._even(), np.stack(wrapped, axis=1))
 
     def to_xarray(self, like: DataArray | None = None) -> DataArray:
         """Evaluate the whole tensor as an xarray.DataArray with the ring's names as dimensions.
@@ -226,6 +228,8 @@ class TensorRing:
         if like is None:
             attributes = {} if self._units is None else {"units": self._units}
             return xarray.DataArray(np.asarray(self), dims=self._names, attrs=attributes)
+        if not hasattr(like, "dims"):
+            raise ArgumentTypeError(f"like must be an xarray.DataArray, not {like!r}")
         if like.shape != self.shape:
             raise ArgumentError(f"like has shape {like.shape} but the ring has shape {self.shape}")
         return like.copy(data=np.asarray(self))
@@ -285,7 +289,7 @@ class TensorRing:
         array([[5., 5.],
                [5., 5.]])
         """
-        (mode,) = self._check_axes(k)
+        (mode,) = self._check_axes(k, "k")
         return GramChain(self._cores).gram_without(mode)
 
     # Algebra --------------------------------------------------------------------------------------------
@@ -359,9 +363,9 @@ class TensorRing:
             raise ArgumentTypeError("sums and means of a ring take no dtype and no out; leave them out")
         modes = self._check_axes(axis)
         if len(modes) == self.ndim:
-            matrices = [core.sum(axis=1, dtype=np.float64) for core in self._cores]
+            matrices = [core.sum(axis=1, dtype=np.float64) for core in self._even()]
             return float(np.trace(reduce(np.matmul, matrices)))
-        cores: Sequence[Core] = self._cores
+        cores = self._even()
         for k in sorted(modes, reverse=True):  # from the last, so that earlier positions stay what they are
             cores = algebra.collapse(cores, k)
         names = self._names and [name for k, name in enumerate(self._names) if k not in modes]
@@ -495,8 +499,10 @@ class TensorRing:
         >>> TensorRing([np.ones((1, 2, 3)), np.ones((3, 4, 1))]).to_tensorly().rank
         (1, 3, 1)
         """
-        from tensorly.tr_tensor import TRTensor
-
+        try:
+            from tensorly.tr_tensor import TRTensor
+        except ImportError as error:
+            raise MissingDependencyError("to_tensorly needs TensorLy: pip install tensorly") from error
         return TRTensor([core.copy() for core in self._cores])
 
     @classmethod
@@ -530,25 +536,31 @@ class TensorRing:
         """All modes in the order of an axes argument."""
         if not isinstance(axes, Iterable):
             raise ArgumentTypeError(f"axes must be a sequence of ints, one per mode, not {axes!r}")
-        order = self._check_axes(tuple(axes))
+        order = self._check_axes(tuple(axes), "axes")
         if len(order) != self.ndim:
             raise ArgumentError(f"axes={order} names {len(order)} modes, but the tensor has {self.ndim}")
         return order
 
-    def _check_axes(self, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
-        """Modes named by an axis argument, from 0 to ndim - 1, each once."""
+    def _even(self) -> Sequence[Core]:
+        """Cores of about equal size, so that no product of some of them overflows or vanishes."""
+        if not hasattr(self, "_even_cores"):
+            object.__setattr__(self, "_even_cores", balanced(self._cores) or self._cores)
+        return self._even_cores
+
+    def _check_axes(self, axis: int | tuple[int, ...] | None, name: str = "axis") -> tuple[int, ...]:
+        """Modes named by an argument, from 0 to ndim - 1, each once."""
         if axis is None:
             return tuple(range(self.ndim))
         given = axis if isinstance(axis, tuple) else (axis,)
         try:
             modes = tuple(index(k) for k in given)
         except TypeError:
-            raise ArgumentTypeError(f"axis must be an int or a tuple of ints, not {axis!r}") from None
+            raise ArgumentTypeError(f"{name} must be an int or a tuple of ints, not {axis!r}") from None
         if any(not -self.ndim <= k < self.ndim for k in modes):
-            raise ArgumentError(f"axis={axis!r} is out of range for a tensor of {self.ndim} modes")
+            raise ArgumentError(f"{name}={axis!r} is out of range for a tensor of {self.ndim} modes")
         wrapped = tuple(k % self.ndim for k in modes)
         if len(set(wrapped)) < len(wrapped):
-            raise ArgumentError(f"axis={axis!r} names a mode twice")
+            raise ArgumentError(f"{name}={axis!r} names a mode twice")
         return wrapped
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ringlet.execution import Placement, Profile, Threads
 from ringlet.ring import GramChain
+from ringlet.ring.balance import balanced
 from ringlet.ring.chain import Core
 from ringlet.robust import LOSSES, Kernel
-from ringlet.solvers.balance import balanced
 from ringlet.solvers.change import last_mode_gram, relative_change
 from ringlet.solvers.core_step import Scaling, descend
 from ringlet.solvers.draws import Draws, check_sampling

@@ -139,5 +139,5 @@ def check_representable(size: float, dtype: np.dtype[Any]) -> None:
     if not float(limits.tiny) * 1e3 < size < float(limits.max) / 1e3:
         raise ArgumentError(
             f"the data vary by {size:.3g}, which {dtype} cannot work with; "
-            + ("leave dtype out, or give dtype='float64'" if dtype.itemsize == 4 else "scale the data first")
+            + ("give dtype='float64'" if dtype.itemsize == 4 else "scale the data first")
         )

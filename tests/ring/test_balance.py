@@ -5,7 +5,7 @@ import pytest
 
 import ringlet
 from oracles import random_cores
-from ringlet.solvers.balance import balanced
+from ringlet.ring.balance import balanced
 
 
 def test_the_tensor_is_the_same_to_the_bit():
@@ -43,3 +43,14 @@ def test_strong_smoothness_does_not_let_sizes_run_away():
     fit = ringlet.decompose(x, 3, solver=ringlet.AWRTRD(sweeps=400, tol=0, smooth=1.0))
     sizes = [float(np.abs(core).max()) for core in fit.ring.cores]
     assert max(sizes) < 2.0**18 * min(sizes)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("f4", 1e30), ("f8", 1e200)])
+def test_entries_are_right_whatever_the_sizes_of_the_cores(dtype, size):
+    sizes = (size, size, 1 / size, 1 / size)
+    ring = ringlet.TensorRing([np.full((1, 2, 1), size, dtype) for size in sizes])
+    for values in (np.asarray(ring), ring[0, 1, :, 0], ring.entries([[0, 1, 0, 1]]), ring[[0, 1], :, :, [1, 0]]):
+        np.testing.assert_allclose(values, 1, rtol=1e-6)
+    assert ring.sum() == pytest.approx(16)
+    assert ring.sum(axis=0)[0, 0, 0] == pytest.approx(2)
+    assert all((core == size).all() for core, size in zip(ring.cores, np.array(sizes, dtype), strict=True))
