@@ -21,7 +21,7 @@ _SETTLING_ROUNDS = 3
 _LARGE = 0.3  # dB: a growth that gains more is followed by the next at once
 _SIMILAR = 0.7  # bonds that promise this part of what the best one does grow together with it,
 _UNLIKE, _SHORT = 4, 8  # and those that are so many times narrower, unless beside a mode of fewer slices
-_WORTH = 0.05  # dB that wider bonds have to gain for every step, and narrower ones may lose
+_WORTH = 0.05  # dB that wider bonds have to gain, and narrower ones may lose
 _SLOWING = 0.7  # a plain sweep gains this part of what the one before gained
 _SURE, _LIKELY = 2.0, 1.0  # standard errors
 _FAILURES = 4  # so many growths in a row that did not pay end it, or fewer of a large ring
@@ -71,10 +71,11 @@ class BondGrowth:
     def grown(self, stand: Stand, gain: float, number: int, *, ready: bool) -> Stand:
         """The same or a wider ring, after a sweep that gained so many decibels; growth may end with that.
 
-        It is ready when penalties cannot be better at this rank: bonds must not make up for them.
+        It is ready when penalties cannot be better at this rank: bonds must not make up for them, and growths that did
+        not pay may do so with other ones.
         """
         options = self._wider_ranks(stand)
-        if self._failures >= self._patience(stand) or not options:
+        if (ready and self._failures >= self._patience(stand)) or not options:
             self.ended = True
             return stand
         if not self._ripe(stand, gain, ready):
@@ -144,7 +145,7 @@ class BondGrowth:
         promises = {}
         for bond, wider in found.items():
             gained = self._trials.compare(wider, stand).gain
-            gained -= gain * len(set(sides(bond, len(shape)))) / len(shape)  # what the updates bring without it
+            gained -= gain * 2 / len(shape)  # what the updates bring without it
             promises[bond] = gained / log(wider.parameters / stand.parameters)
         best, *others = sorted(found, key=lambda bond: -promises[bond])
         chosen, rank = [best], found[best].rank
