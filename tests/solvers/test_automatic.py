@@ -141,6 +141,24 @@ def test_outliers_do_not_mislead_the_judge():
     assert verdict.gain > 1
 
 
+def test_a_background_does_not_blind_the_judge():
+    y, x, z = (np.linspace(-1, 1, length) for length in (40, 36, 30))
+    inside = (y[:, None, None] ** 2 + x[:, None] ** 2 + z**2) < 0.55
+    truth = inside * (0.5 + 0.3 * np.cos(5 * y)[:, None, None] * np.cos(4 * x)[:, None])
+    rng = np.random.default_rng(1)
+    spots = rng.random(truth.shape)
+    damaged = np.where(spots < 0.1, 0.0, np.where(spots > 0.9, 1.0, truth))
+    observed = rng.random(truth.shape) < 0.5
+    assert np.mean(truth == 0) > 0.75  # which a model of zeros finds exactly
+    judge, _ = Judge.of(as_source(damaged, observed), int(observed.sum()), 0)
+    noisy = decompose(truth + 0.02 * rng.standard_normal(truth.shape), 6, solver=ringlet.baselines.TRSVD()).ring
+    zeros = [np.zeros((1, length, 1)) for length in truth.shape]
+    verdict = judge.compare(judge.residuals(noisy.cores), judge.residuals(zeros))
+    assert verdict.certainty > 3
+    assert verdict.gain > 1
+    assert error(decompose(damaged, mask=observed), truth) < 0.33
+
+
 def test_everything_automatic_beats_the_printed_method_on_smooth_data():
     truth = waves(rank=6)
     x, observed = spoiled(truth, 0.15, 0.1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
 from ringlet.sampling import Purpose, draw_entries, stream
+from ringlet.solvers.start import background
 from ringlet.sources import ArraySource, Block, Source
 from ringlet.sources.base import slabs
 from ringlet.sources.wrapping import WrappingSource
@@ -142,6 +143,9 @@ class Judge:
 
     def __init__(self, probes: Sequence[Probe]) -> None:
         self._probes = probes
+        values = np.concatenate([probe.values for probe in probes])
+        flat = background(values) if values.size else None
+        self._varied = values != flat  # a background that every model finds says nothing of what is far off
 
     @classmethod
     def of(cls, source: Source, observed: int, seed: int) -> tuple["Judge", Lot]:
@@ -178,7 +182,7 @@ class Judge:
         """Compare the residuals of two models, under a kernel that fits the old ones."""
         if not len(self):  # so little data that none were held out
             return Verdict(0.0, 0.0, 0.0)
-        width = _judging_width(old)
+        width = self._width(old)
         before, after = (np.exp(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
         difference = after - before
         deviation = float(np.std(difference)) / sqrt(len(difference))
@@ -192,7 +196,10 @@ class Judge:
         """Root mean square of the residuals under the judging kernel, in units of the data's size."""
         if not len(self):
             return nan
-        return _weighted_size(residuals, np.exp(-0.5 * (residuals / _judging_width(residuals)) ** 2))
+        return _weighted_size(residuals, np.exp(-0.5 * (residuals / self._width(residuals)) ** 2))
+
+    def _width(self, residuals: Array64) -> float:
+        return _judging_width(residuals[self._varied])
 
 
 def _weighted_size(residuals: Array64, weights: Array64) -> float:

@@ -14,7 +14,7 @@ from ringlet.ring.chain import Core
 from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import Source, Survey
 
-__all__ = ["Scale", "check_representable", "given_start", "measure", "random_start"]
+__all__ = ["Scale", "background", "check_representable", "given_start", "measure", "random_start"]
 
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
@@ -55,7 +55,8 @@ def measure(source: Source, found: Survey, seed: int) -> Scale:
     sample = (values if observed is None else values[observed]).astype(np.float64).ravel()
     if not sample.size:  # very sparse data: the range is all that is known
         sample = np.array([found.minimum, found.maximum])
-    varied = _without_background(sample)
+    flat = background(sample)
+    varied = sample if flat is None else sample[sample != flat]
     size = _range(varied, found)
     if size == 0.0 or not np.isfinite(size):
         size = max(abs(found.maximum), abs(found.minimum)) or 1.0
@@ -79,17 +80,20 @@ def _range(values: NDArray[np.float64], found: Survey) -> float:
     return float(2 * spread)
 
 
-def _without_background(sample: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The entries that differ from the commonest value, where that is so common that quartiles might see nothing else.
+def background(sample: NDArray[np.float64]) -> float | None:
+    """The commonest value, where that is so common that quartiles might see nothing else.
 
     A few entries that differ are no content before a background, but outliers.
+
+    Examples
+    --------
+    >>> background(np.array([0.0, 0.0, 0.0, 1.0, 2.0])), background(np.arange(5.0))
+    (0.0, None)
     """
     values, counts = np.unique(sample, return_counts=True)
     commonest = int(np.argmax(counts))
     share = counts[commonest] / sample.size
-    if not _FLAT < share < 1 - _CONTENT:
-        return sample
-    return np.asarray(sample[sample != values[commonest]])
+    return float(values[commonest]) if _FLAT < share < 1 - _CONTENT else None
 
 
 def random_start(
