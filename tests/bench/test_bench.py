@@ -58,6 +58,7 @@ def test_gram_and_start_up_are_reported():
 
 
 def test_peers_are_timed_on_the_same_job(monkeypatch):
+    monkeypatch.setattr("ringlet.bench.peers._SECONDS", 0.0)
     monkeypatch.setattr(
         "ringlet.cli.commands.bench.measure_peers", lambda sweeps: measure_peers(sweeps, (CASES["toy"],))
     )
