@@ -10,13 +10,13 @@ from ringlet.bench.cases import CASES
 from ringlet.bench.extension import measure_extension, moving_video
 from ringlet.bench.naive import naive_sweep
 from ringlet.bench.peers import measure_peers
-from ringlet.cli.main import main
+from ringlet.cli.group import group
 from ringlet.solvers.start import random_start
 
 
 def test_bench_reports_every_ratio_and_draws_the_parts(tmp_path):
     picture = tmp_path / "parts.png"
-    result = CliRunner().invoke(main, ["bench", "toy", "--sweeps", "2", "--json", "--picture", str(picture)])
+    result = CliRunner().invoke(group, ["bench", "toy", "--sweeps", "2", "--json", "--picture", str(picture)])
     assert result.exit_code == 0, result.output
     case = json.loads(result.stdout)["cases"][0]
     for ratio in ("over_limit", "naive_over_ours", "peer_over_ours", "peer_sampled_over_ours", "peak_over_data"):
@@ -27,7 +27,7 @@ def test_bench_reports_every_ratio_and_draws_the_parts(tmp_path):
 
 
 def test_bench_prints_a_table():
-    result = CliRunner().invoke(main, ["bench", "toy", "--sweeps", "1", "--alone"])
+    result = CliRunner().invoke(group, ["bench", "toy", "--sweeps", "1", "--alone"])
     assert result.exit_code == 0, result.output
     assert "toy" in result.stdout
     assert "limit" in result.stdout
@@ -49,7 +49,7 @@ def test_the_naive_sweep_fits_the_data_too():
 
 
 def test_gram_and_start_up_are_reported():
-    result = CliRunner().invoke(main, ["bench", "gram", "start-up", "--json"])
+    result = CliRunner().invoke(group, ["bench", "gram", "start-up", "--json"])
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
     assert content["cases"] == []
@@ -62,12 +62,12 @@ def test_peers_are_timed_on_the_same_job(monkeypatch):
     monkeypatch.setattr(
         "ringlet.cli.commands.bench.measure_peers", lambda sweeps: measure_peers(sweeps, (CASES["toy"],))
     )
-    result = CliRunner().invoke(main, ["bench", "peers", "--sweeps", "2", "--json"])
+    result = CliRunner().invoke(group, ["bench", "peers", "--sweeps", "2", "--json"])
     assert result.exit_code == 0, result.output
     peers = json.loads(result.stdout)["peers"]
     assert [peer["method"] for peer in peers] == ["TRALS", "SampledTRALS"]
     assert all(0 < peer["our_error"] < 1 and 0 < peer["peer_error"] < 1 and peer["ours"] > 0 for peer in peers)
-    table = CliRunner().invoke(main, ["bench", "peers", "--sweeps", "1"])
+    table = CliRunner().invoke(group, ["bench", "peers", "--sweeps", "1"])
     assert "SampledTRALS" in table.stdout
 
 
@@ -83,9 +83,9 @@ def test_bench_extend_takes_a_video_and_refuses_short_ones(tmp_path):
     video, short = tmp_path / "video.npy", tmp_path / "short.npy"
     np.save(video, moving_video((10, 12, 3, 32)))
     np.save(short, moving_video((10, 12, 3, 30)))
-    result = CliRunner().invoke(main, ["bench", "extend", "--data", str(video), "--json"])
+    result = CliRunner().invoke(group, ["bench", "extend", "--data", str(video), "--json"])
     assert result.exit_code == 0, result.output
     assert {"below_whole", "refit_over_frame", "late_over_early"} < set(json.loads(result.stdout)["extend"][0])
-    refused = CliRunner().invoke(main, ["bench", "extend", "--data", str(short)])
+    refused = CliRunner().invoke(group, ["bench", "extend", "--data", str(short)])
     assert refused.exit_code == 2
     assert "more than 30 frames" in refused.output

@@ -13,7 +13,7 @@ from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
 from ringlet.bench.quality.rivals import FINISHED, PEERS
 from ringlet.bench.quality.samples import builtin_samples, samples_in
 from ringlet.bench.quality.summary import outcomes_of, summarise
-from ringlet.cli.main import main
+from ringlet.cli.group import group
 from ringlet.errors import ArgumentError
 
 SHAPE = (24, 20, 6)
@@ -42,7 +42,7 @@ def case_of(folder, name):
 
 
 def quality(*arguments):
-    return CliRunner().invoke(main, ["bench", "quality", *map(str, arguments)])
+    return CliRunner().invoke(group, ["bench", "quality", *map(str, arguments)])
 
 
 def test_a_folder_is_read_as_photos_videos_and_tensors(folder):
@@ -196,5 +196,5 @@ def test_a_tensor_of_which_nothing_is_known_is_refused(tmp_path):
 
 
 def test_the_other_bench_is_still_there():
-    assert "--alone" in CliRunner().invoke(main, ["bench", "--help"]).output
+    assert "--alone" in CliRunner().invoke(group, ["bench", "--help"]).output
     assert "--budget-minutes" in quality("--help").output

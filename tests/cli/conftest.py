@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ringlet.cli.main import main
+from ringlet.cli.group import group
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def run():
     """Run a command in this process: run("info", path) -> result with exit_code, stdout, stderr."""
 
     def invoke(*arguments):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments])
+        return CliRunner().invoke(group, [str(argument) for argument in arguments])
 
     return invoke
 

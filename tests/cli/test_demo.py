@@ -17,10 +17,10 @@ NAMES = ["comparison.png", "damaged.png", "history.png", "model.ring", "outliers
 def demo(tmp_path_factory):
     from click.testing import CliRunner
 
-    from ringlet.cli.main import main
+    from ringlet.cli.group import group
 
     folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    result = CliRunner().invoke(main, ["demo", "--out", str(folder), "--json"])
+    result = CliRunner().invoke(group, ["demo", "--out", str(folder), "--json"])
     assert result.exit_code == 0, result.output
     return folder, json.loads(result.stdout)
 

@@ -65,18 +65,95 @@ def test_interrupting_a_fit_exits_130_and_still_writes_what_there_is(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npy", "out.npy", "x.ring"]
 
 
+def ring_file(folder):
+    path = folder / "x.ring"
+    cores = [np.ones((2, 30, 3), np.float32), np.ones((3, 20, 4), np.float32), np.ones((4, 5, 2), np.float32)]
+    TensorRing(cores).save(path)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_output_fits_any_encoding(tmp_path, encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([RINGLET, "info", ring_file(tmp_path)], capture_output=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    drawing = done.stdout.decode(encoding).splitlines()[1:3]
+    expected = ["ring   ╭─ 30 ── 3 ── 20 ── 4 ── 5 ─╮", "       ╰──────────── 2 ────────────╯"]
+    if encoding != "utf-8":
+        expected = [line.translate(str.maketrans("╭╮╰╯─", "++++-")) for line in expected]
+    assert drawing == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere file names are text")
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_file_names_that_are_no_text_come_out_as_they_went_in(tmp_path, encoding):
+    strange = tmp_path / os.fsdecode(b"\xff.npy")
+    np.save(strange, np.eye(3))
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run([RINGLET, "info", strange], capture_output=True, env=environment, check=True)
+    assert bytes(strange) in done.stdout
+
+
+@pytest.mark.parametrize("command", [[RINGLET], [sys.executable, "-m", "ringlet"]])
+@pytest.mark.parametrize("library", ["click", "rich"])
+def test_ctrl_c_while_libraries_load(tmp_path, command, library):
+    slow = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: time.sleep(0.01)\n"
+    (tmp_path / f"{library}.py").write_text(slow)
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(
+        [*command, "plan", "--shape", "3,4", "--rank", "2"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "interrupted")
+
+
+@pytest.fixture
+def unread():
+    """A pipe that nobody reads from."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    yield writer
+    os.close(writer)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["info", "--help"], ["info"], ["info", "--json"]])
+def test_a_reader_who_goes_away_ends_the_command_as_sigpipe_would(tmp_path, unread, arguments):
+    command = [RINGLET, *arguments, ring_file(tmp_path)]
+    done = subprocess.run(command, stdout=unread, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_outputs_are_written_also_when_nobody_reads_the_results(tmp_path, unread, options):
+    np.save(tmp_path / "in.npy", np.add.outer(np.arange(12.0), np.arange(9.0)))
+    command = [RINGLET, "fit", tmp_path / "in.npy", "--rank", "2", "-o", tmp_path / "x.ring", *options]
+    done = subprocess.run(command, stdout=unread, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 141
+    assert b"Traceback" not in done.stderr
+    assert TensorRing.load(tmp_path / "x.ring").shape == (12, 9)
+
+
+def test_an_error_that_nobody_reads(tmp_path, unread):
+    done = subprocess.run([RINGLET, "info", tmp_path / "nowhere"], stdout=subprocess.PIPE, stderr=unread, check=False)
+    assert (done.returncode, done.stdout) == (141, b"")
+
+
 def test_help_tells_the_commands_and_the_exit_codes():
     done = ringlet("--help")
     assert done.returncode == 0
-    for word in ("demo", "fit", "restore", "info", "plan", "Exit codes", "130"):
+    for word in ("demo", "fit", "restore", "info", "plan", "Exit codes", "130", "141"):
         assert word in done.stdout
 
 
 def test_help_loads_no_heavy_library():
     program = (
         "import sys\n"
-        "from ringlet.cli.main import main\n"
-        "main(['--help'], standalone_mode=False)\n"
+        "from ringlet.cli.group import group\n"
+        "group(['--help'], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -88,5 +165,5 @@ def test_help_loads_no_heavy_library():
 def test_every_command_has_help_and_a_docstring(run, command):
     result = run(command, "--help")
     assert result.exit_code == 0
-    assert result.stdout.startswith(f"Usage: main {command}")
+    assert result.stdout.startswith(f"Usage: ringlet {command}")
     assert run(command, "--no-such-option").exit_code == 2

@@ -222,3 +222,36 @@ def test_a_missing_pillow_is_noticed_before_the_fit(tmp_path, refused, photo, mo
     monkeypatch.setattr("ringlet.cli.commands.restore.fit_input", None)  # a fit would be a TypeError
     paths = [tmp_path / part if "." in part else part for part in arguments]
     assert "pictures need Pillow" in refused("restore", tmp_path / "in.npy", *paths)
+
+
+def test_an_empty_path_is_not_the_current_folder(tmp_path, refused, picture, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # which holds a picture, so that it could be read as a folder of frames
+    assert "the path is empty" in refused("info", "")
+    assert "the path is empty" in refused("plan", "", "--rank", "3")
+    assert "the path is empty" in refused("fit", "", "-o", tmp_path / "x.ring")
+    assert "the path is empty" in refused("restore", "", "-o", tmp_path / "out.npy")
+    for option in ("--mask", "--cache", "--checkpoint", "--save"):
+        assert "the path is empty" in refused("restore", picture, "-o", tmp_path / "out.npy", option, "")
+    assert "the path is empty" in refused("restore", picture, "-o", "")
+
+
+@pytest.mark.parametrize(
+    ("lacking", "arguments", "said"),
+    [
+        ("matplotlib.figure", ["paper", "video-decomposition", "--out", "out"], "plots need Matplotlib"),
+        ("matplotlib.figure", ["paper", "complexity", "--out", "out"], "plots need Matplotlib"),
+        ("skimage.data", ["paper", "image-completion", "--out", "out"], "built-in photos need scikit-image"),
+        ("matplotlib.figure", ["demo", "--out", "out"], "plots need Matplotlib"),
+        ("skimage", ["demo", "--out", "out"], "the demo needs scikit-image"),
+        ("matplotlib.figure", ["bench", "toy", "--picture", "out.png"], "plots need Matplotlib"),
+        ("tensorly.decomposition", ["bench", "toy", "peers"], "the peers need TensorLy"),
+    ],
+)
+def test_libraries_that_are_needed_at_the_end_are_missed_at_the_beginning(
+    tmp_path, refused, monkeypatch, lacking, arguments, said
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, lacking, None)
+    for work in ("paper.run_tasks", "demo.decompose", "bench.measure_case"):
+        monkeypatch.setattr(f"ringlet.cli.commands.{work}", None)  # any work would be a TypeError
+    assert said in refused(*arguments)

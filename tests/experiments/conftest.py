@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ringlet.cli.main import main
+from ringlet.cli.group import group
 from ringlet.store.outputs import write_array
 
 
@@ -42,6 +42,6 @@ def paper():
     """Run the command in this process: paper("ablation", "--out", folder) -> result with exit_code, stdout, stderr."""
 
     def invoke(*arguments):
-        return CliRunner().invoke(main, ["paper", *map(str, arguments)])
+        return CliRunner().invoke(group, ["paper", *map(str, arguments)])
 
     return invoke

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from time import process_time
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ringlet.errors import MissingDependencyError
 from ringlet.execution import Threads
 from ringlet.ring import TensorRing
 
-__all__ = ["PEER_CASES", "PeerResult", "measure_peers"]
+__all__ = ["PEER_CASES", "PeerResult", "import_tensorly", "measure_peers"]
 
 # At least so many rounds, and of short ones more, until so long is measured; the least time counts.
 _ROUNDS, _SECONDS = 4, 6.0
@@ -57,18 +58,25 @@ class PeerResult:
         return asdict(self) | {"peer_over_ours": self.peer / self.ours}
 
 
-def measure_peers(sweeps: int = 5, cases: tuple[Case, ...] = PEER_CASES) -> list[PeerResult]:
-    """Time TRALS and SampledTRALS against ``tensor_ring_als`` and ``tensor_ring_als_sampled``."""
+def import_tensorly() -> ModuleType:
+    """Import TensorLy's decompositions, or say how to get them."""
     try:
-        from tensorly.decomposition import tensor_ring_als, tensor_ring_als_sampled
+        import tensorly.decomposition
     except ImportError as error:
         raise MissingDependencyError("the peers need TensorLy; install it with: pip install tensorly") from error
+    module: ModuleType = tensorly.decomposition
+    return module
+
+
+def measure_peers(sweeps: int = 5, cases: tuple[Case, ...] = PEER_CASES) -> list[PeerResult]:
+    """Time TRALS and SampledTRALS against ``tensor_ring_als`` and ``tensor_ring_als_sampled``."""
+    peers = import_tensorly()
     results = []
     for case in cases:
         x = case.data()[0].astype(np.float32) / 255
         given = {"rank": [*case.rank, case.rank[0]], "tol": 0, "random_state": 0}
-        whole = partial(tensor_ring_als, x, **given)
-        sampled = partial(tensor_ring_als_sampled, x, n_samples=case.samples, **given)
+        whole = partial(peers.tensor_ring_als, x, **given)
+        sampled = partial(peers.tensor_ring_als_sampled, x, n_samples=case.samples, **given)
         ours = SampledTRALS(sweeps=sweeps, tol=0, samples=case.samples, threads=1)
         results.append(_compare("TRALS", case, x, TRALS(sweeps=sweeps, tol=0, threads=1), whole))
         results.append(_compare("SampledTRALS", case, x, ours, sampled))

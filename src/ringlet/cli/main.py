@@ -1,90 +1,68 @@
-"""The `ringlet` command: which subcommands there are, and how the process ends."""
+"""The process of the `ringlet` command: what its streams can hold, and how it ends.
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module, metadata
-from typing import IO, Any
+All else is imported inside `main`, for Ctrl-C counts while libraries load, too.
+"""
 
-import click
-
-from ringlet.errors import DataWarning, RingletError
+import codecs
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from io import TextIOWrapper
+from typing import NoReturn
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
-
-# Help must come at once, so a command's module is imported only when the command is asked for.
-_COMMANDS = {
-    "demo": "Damage a photo, restore it, and show how well that went.",
-    "fit": "Fit a tensor ring to a file and save it.",
-    "restore": "Make a clean file from a damaged one, in one step.",
-    "info": "Say what is in a .ring file, a checkpoint or a data file.",
-    "plan": "Say what a fit would cost, without running it.",
-    "bench": "Time sweeps against the machine's own speed.",
-    "paper": "Run the paper's experiments: tables, figures, a page.",
-}
+_INTERRUPTED, _UNREAD = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells have it
+_SIMPLER = dict(zip("─│├╭╮╰╯×", "-|+++++x", strict=True))
 
 
-class _Failure(click.ClickException):
-    """What the user can put right: one line, no traceback."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command that the arguments say, by default those of the process, and end the process."""
+    streams = [stream for stream in (sys.stdout, sys.stderr) if isinstance(stream, TextIOWrapper)]
+    codecs.register_error("ringlet", _simpler)
+    for stream in streams:
+        stream.reconfigure(errors="ringlet")
+    try:
+        code = _run(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        code = _INTERRUPTED
+    except (BrokenPipeError, SystemExit) as error:
+        if BrokenPipeError not in (type(error), type(error.__context__)):  # rich leaves by SystemExit then, too
+            raise
+        _drop_unread(streams)
+        code = _UNREAD
+    sys.exit(code)
 
-    exit_code = 2
 
-    def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"error: {' '.join(self.message.split())}", file=file, err=file is None)
+def _run(arguments: Sequence[str] | None) -> int:
+    import click
+
+    from ringlet.cli.group import group
+
+    try:
+        return group.main(arguments, standalone_mode=False) or 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort as error:  # what older versions of click make of Ctrl-C
+        raise KeyboardInterrupt from error
 
 
-class _Commands(click.Group):
-    def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+def _simpler(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What is written for a character that an encoding does not have; bytes of file names stay what they are."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    character = error.object[error.start]
+    if "\udc80" <= character <= "\udcff":
+        return bytes([ord(character) - 0xDC00]), error.start + 1
+    return _SIMPLER.get(character, "?"), error.start + 1
 
-    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        command: click.Command = import_module(f"ringlet.cli.commands.{cmd_name}").command
-        return command
 
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-    def invoke(self, ctx: click.Context) -> Any:
+def _drop_unread(streams: Iterable[TextIOWrapper]) -> None:
+    """Let what nobody reads go nowhere, so that Python has nothing to complain about when it flushes at the end."""
+    for stream in streams:
         try:
-            with _warnings_in_one_line():
-                return super().invoke(ctx)
-        except RingletError as error:
-            raise _Failure(str(error)) from error
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            raise click.exceptions.Exit(_INTERRUPTED) from None
-
-
-@contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
-    """Ringlet's warnings as plain sentences on stderr."""
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        click.echo(f"warning: {message}", err=True)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", DataWarning)
-        warnings.showwarning = show
-        yield
-
-
-@click.group(
-    cls=_Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=(
-        "Exit codes: 0 done; 2 wrong input or usage (one line on stderr says what to change, nothing was "
-        "written); 130 interrupted (a fit that was under way still writes the best ring so far); "
-        "1 a fault in Ringlet."
-    ),
-)
-@click.version_option(metadata.version("ringlet"), message="ringlet %(version)s")
-def main() -> None:
-    """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
-
-    Reads and writes pictures, videos, npy, npz, mat and HDF5 files and zarr stores. Start with: ringlet demo
-    """
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

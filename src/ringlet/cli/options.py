@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 from ringlet.api import default_solver
+from ringlet.cli.paths import GivenPath
 from ringlet.errors import OutputExistsError
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.rank_growth import budget, target
@@ -33,7 +34,6 @@ __all__ = [
     "quiet_option",
     "seed_option",
     "solver_options",
-    "suffixed",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -184,7 +184,7 @@ data_options = _gathered(
     [
         click.option(
             "--mask",
-            type=click.Path(path_type=Path),
+            type=GivenPath(),
             metavar="FILE",
             help="Which entries are known: an array in a file or store, 1 = known; or a picture, black = missing.",
         ),
@@ -197,7 +197,7 @@ data_options = _gathered(
         click.option("--key", metavar="NAME", help="Which array of a file or store of several."),
         click.option(
             "--cache",
-            type=click.Path(path_type=Path),
+            type=GivenPath(),
             metavar="DIR",
             help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default those "
             "of more than 1 GB are kept beside it.",
@@ -211,7 +211,7 @@ checkpoint_options = _gathered(
     [
         click.option(
             "--checkpoint",
-            type=click.Path(path_type=Path),
+            type=GivenPath(),
             metavar="DIR",
             help="Save the fit there while it runs, so that it can go on after whatever may happen.",
         ),
@@ -301,14 +301,3 @@ seed_option = click.option(
 force_option = click.option("--force", is_flag=True, help="Replace output files that exist.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
-
-
-def suffixed(suffix: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """Check that an output path ends in a suffix; for `click.option(callback=)`."""
-
-    def check(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path.suffix.lower() != suffix:
-            raise click.BadParameter(f"{path} must end in {suffix}", ctx, param)
-        return path
-
-    return check

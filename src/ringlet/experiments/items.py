@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 from zlib import crc32
 
@@ -90,6 +91,7 @@ def videos_in(folder: Path) -> list[Item]:
 
 def builtin_photos() -> list[Item]:
     """Photos that ship with scikit-image, scaled down for speed."""
+    _scikit_image_data()  # none of them can be read without it
     return [Item(name, "photo", None, _SHORT_SIDE) for name in _PHOTOS]
 
 
@@ -173,14 +175,19 @@ def _unit_range(values: NDArray[Any]) -> Tensor:
 # Items without files.
 
 
-def _scikit_image_photo(name: str) -> Tensor:
+def _scikit_image_data() -> ModuleType:
     try:
-        from skimage import data
+        import skimage.data
     except ImportError as error:
         raise MissingDependencyError(
             'the built-in photos need scikit-image: pip install "ringlet[demo]"; or give a folder with --images'
         ) from error
-    picture = import_pillow().fromarray(getattr(data, name)())
+    data: ModuleType = skimage.data
+    return data
+
+
+def _scikit_image_photo(name: str) -> Tensor:
+    picture = import_pillow().fromarray(getattr(_scikit_image_data(), name)())
     factor = _SHORT_SIDE / min(picture.size)
     return _unit_range(np.asarray(picture.resize(tuple(round(factor * side) for side in picture.size))))
 

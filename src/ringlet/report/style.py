@@ -1,21 +1,31 @@
 """How all plots look: Matplotlib figures that belong to nobody else, with quiet frames."""
 
+from types import ModuleType
 from typing import Any
 
 from ringlet.errors import MissingDependencyError
 
-__all__ = ["FRAME", "INK", "dress", "new_figure"]
+__all__ = ["FRAME", "INK", "dress", "import_matplotlib", "new_figure"]
 
 INK, FRAME, _GRID = "#1c2026", "#9aa3ad", "#e4e7eb"
 
 
-def new_figure(width: float, height: float) -> Any:
-    """Make a figure of this size in inches; without pyplot, nothing stays open."""
+def import_matplotlib() -> ModuleType:
+    """Import Matplotlib, or say how to get it."""
     try:
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
+        import matplotlib.figure
     except ImportError as error:
         raise MissingDependencyError('plots need Matplotlib: pip install "ringlet[plot]"') from error
+    module: ModuleType = matplotlib
+    return module
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Make a figure of this size in inches; without pyplot, nothing stays open."""
+    import_matplotlib()
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     return Figure(figsize=(width, height), dpi=160, layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1))
 
 

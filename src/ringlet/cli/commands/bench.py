@@ -13,12 +13,14 @@ from ringlet.bench.evaluation import measure_evaluation
 from ringlet.bench.extension import measure_extension, moving_video, read_video
 from ringlet.bench.gram import measure_gram
 from ringlet.bench.measure import CaseResult, measure_case
-from ringlet.bench.peers import measure_peers
+from ringlet.bench.peers import import_tensorly, measure_peers
 from ringlet.bench.picture import draw_parts
 from ringlet.bench.startup import measure_startup
-from ringlet.cli.options import force_option, json_option, suffixed
+from ringlet.cli.options import force_option, json_option
+from ringlet.cli.paths import GivenPath, suffixed
 from ringlet.cli.screen import print_json, print_table
 from ringlet.execution import Threads
+from ringlet.report.style import import_matplotlib
 from ringlet.store.atomic import atomic_output, check_outputs
 
 __all__ = ["command"]
@@ -98,12 +100,12 @@ class _Bench(click.Command):
 @click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
 @click.option(
     "--picture",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     metavar="PARTS.png",
     callback=suffixed(".png"),
     help="Draw where the time goes.",
 )
-@click.option("--data", type=click.Path(path_type=Path), metavar="VIDEO", help="Frames for extend; else made up.")
+@click.option("--data", type=GivenPath(), metavar="VIDEO", help="Frames for extend; else made up.")
 @force_option
 @json_option
 def command(
@@ -126,8 +128,12 @@ def command(
     """
     if picture is not None:
         check_outputs([picture], force=force)
+        import_matplotlib()  # before the work, not after it
+    chosen = names or (*CASES, *_MEASURES, "extend")
+    if "peers" in chosen:
+        import_tensorly()
     results, measured = [], {}
-    for name in names or [*CASES, *_MEASURES, "extend"]:
+    for name in chosen:
         click.echo(f"measuring {name} ...", err=True)
         if name in CASES:
             results.append(measure_case(CASES[name], sweeps=sweeps, others=not alone))

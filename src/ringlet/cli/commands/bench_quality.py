@@ -10,6 +10,7 @@ from ringlet.bench.quality.run import OPPONENTS, records_in, run_cases
 from ringlet.bench.quality.samples import builtin_samples, samples_in
 from ringlet.bench.quality.summary import Outcome, Summary, outcomes_of, summarise
 from ringlet.cli.options import json_option
+from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import percent, print_json, print_table
 from ringlet.experiments.journal import Record
 from ringlet.experiments.runner import machine
@@ -20,7 +21,7 @@ __all__ = ["command"]
 @click.command(name="quality")
 @click.option(
     "--data",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=GivenPath(file_okay=False),
     metavar="DIR",
     help="A folder of folders of photos, videos and arrays; without it, scikit-image's photos, scaled down.",
 )
@@ -44,7 +45,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=GivenPath(dir_okay=False),
     metavar="X.jsonl",
     help="Keep every measurement there as it is made; the same command goes on with what is not there yet.",
 )

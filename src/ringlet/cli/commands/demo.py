@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from ringlet.amounts import format_bytes
 from ringlet.api import decompose
 from ringlet.cli.options import force_option, json_option, seed_option
+from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import percent, print_json, print_table, times
 from ringlet.errors import MissingDependencyError, OutputError
 from ringlet.report.history import plot_history
 from ringlet.report.metrics import psnr, ssim
 from ringlet.report.outliers import outlier_map, outlier_share
 from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
+from ringlet.report.style import import_matplotlib
 from ringlet.ring import TensorRing
 from ringlet.solvers.result import Fit
 from ringlet.solvers.robust_ring import SAWRTRD
@@ -59,7 +61,7 @@ class _Row:
 @click.command(name="demo")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=GivenPath(file_okay=False),
     default=Path("ringlet-demo"),
     show_default=True,
     help="Directory for the pictures and the ring.",
@@ -73,8 +75,9 @@ def command(out: Path, photo: str, seed: int, force: bool, as_json: bool) -> Non
 
     Least squares gets the same rank and sweeps for comparison. Takes less than a minute.
     """
-    paths = _prepared(out, force=force)
     truth = _photo(photo)
+    import_matplotlib()  # before the work, not after it; with it comes Pillow
+    paths = _prepared(out, force=force)
     damaged, observed = _damage(truth, seed)
     squares, squares_seconds = _fit(damaged, observed, "l2", seed)
     robust, robust_seconds = _fit(damaged, observed, "correntropy", seed)

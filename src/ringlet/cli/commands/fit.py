@@ -21,8 +21,8 @@ from ringlet.cli.options import (
     quiet_option,
     seed_option,
     solver_options,
-    suffixed,
 )
+from ringlet.cli.paths import GivenPath, suffixed
 from ringlet.cli.restoring import check_paths
 from ringlet.execution import DaskExecutor
 
@@ -30,7 +30,7 @@ __all__ = ["command"]
 
 
 @click.command(name="fit")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=GivenPath())
 @click.option(
     "--rank",
     type=RANK_OR_AUTO,
@@ -42,7 +42,7 @@ __all__ = ["command"]
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     required=True,
     metavar="OUT.ring",
     callback=suffixed(".ring"),

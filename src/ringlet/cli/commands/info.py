@@ -10,6 +10,7 @@ import click
 from ringlet.amounts import format_bytes
 from ringlet.cli.inputs import Input, open_input
 from ringlet.cli.options import DataOptions, data_options, json_option
+from ringlet.cli.paths import GivenPath
 from ringlet.cli.ring_text import ring_text
 from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
 from ringlet.ring import TensorRing
@@ -25,7 +26,7 @@ _LARGEST_NORM = 1 << 30  # bytes
 
 
 @click.command(name="info")
-@click.argument("source", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("source", metavar="FILE", type=GivenPath())
 @data_options
 @json_option
 def command(source: Path, data: DataOptions, as_json: bool) -> None:

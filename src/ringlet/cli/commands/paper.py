@@ -11,6 +11,7 @@ import click
 
 from ringlet.amounts import format_bytes, parse_bytes
 from ringlet.cli.options import INTEGERS, json_option
+from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_json, print_table
 from ringlet.errors import ArgumentError, OutputError
 from ringlet.execution.memory import machine_memory
@@ -22,6 +23,7 @@ from ringlet.experiments.methods import METHODS, chosen_methods
 from ringlet.experiments.outcome import draw_outcome
 from ringlet.experiments.runner import Progress, Task, run_tasks
 from ringlet.experiments.summary import Row, latest, summarise
+from ringlet.report.style import import_matplotlib
 
 __all__ = ["command"]
 
@@ -59,7 +61,7 @@ def _budget(ctx: click.Context, param: click.Parameter, value: str | None) -> in
         raise click.BadParameter(str(error), ctx, param) from error
 
 
-_folder = click.Path(path_type=Path, file_okay=False)
+_folder = GivenPath(file_okay=False)
 
 
 @click.command(name="paper")
@@ -118,6 +120,7 @@ def command(
     or all. Without --images and --videos a reduced version runs, in minutes. What results.jsonl in the output folder
     has is not run again, so it can be stopped at any time.
     """
+    import_matplotlib()  # before the work, not after it
     if redraw:
         records = read_records(out / "results.jsonl")
         if not records:

@@ -18,6 +18,7 @@ from ringlet.cli.options import (
     json_option,
     solver_options,
 )
+from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_facts, print_json, print_table, times
 from ringlet.solvers.distribution import Distribution, distribute
 from ringlet.solvers.fit_plan import FitPlan
@@ -29,7 +30,7 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
 
 
 @click.command(name="plan")
-@click.argument("source", metavar="[IN]", type=click.Path(path_type=Path), required=False)
+@click.argument("source", metavar="[IN]", type=GivenPath(), required=False)
 @click.option("--rank", type=RANK, required=True, help="One number for all bonds, or the bond before every mode.")
 @click.option("--shape", type=SHAPE, metavar="I,J,...", help="Plan for a tensor of this shape instead of a file.")
 @click.option(

@@ -20,8 +20,8 @@ from ringlet.cli.options import (
     quiet_option,
     seed_option,
     solver_options,
-    suffixed,
 )
+from ringlet.cli.paths import GivenPath, suffixed
 from ringlet.cli.restoring import check_paths, check_restored, write_restored
 from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import draw_outliers
@@ -32,11 +32,11 @@ __all__ = ["command"]
 
 
 @click.command(name="restore")
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="IN", type=GivenPath())
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     required=True,
     metavar="OUT",
     help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr or .h5.",
@@ -57,14 +57,14 @@ __all__ = ["command"]
 )
 @click.option(
     "--save",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     metavar="X.ring",
     callback=suffixed(".ring"),
     help="Save the ring, too.",
 )
 @click.option(
     "--outliers",
-    type=click.Path(path_type=Path),
+    type=GivenPath(),
     metavar="MAP.png",
     callback=suffixed(".png"),
     help="Draw where the entries judged outliers are, over the first two modes.",

@@ -1,0 +1,99 @@
+"""The `ringlet` command: which subcommands there are, and how their errors and warnings read."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module, metadata
+from typing import IO, Any
+
+import click
+
+from ringlet.errors import DataWarning, RingletError
+
+__all__ = ["group"]
+
+# Help must come at once, so a command's module is imported only when the command is asked for.
+_COMMANDS = {
+    "demo": "Damage a photo, restore it, and show how well that went.",
+    "fit": "Fit a tensor ring to a file and save it.",
+    "restore": "Make a clean file from a damaged one, in one step.",
+    "info": "Say what is in a .ring file, a checkpoint or a data file.",
+    "plan": "Say what a fit would cost, without running it.",
+    "bench": "Time sweeps against the machine's own speed.",
+    "paper": "Run the paper's experiments: tables, figures, a page.",
+}
+
+
+class _Failure(click.ClickException):
+    """What the user can put right: one line, no traceback."""
+
+    exit_code = 2
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(f"error: {' '.join(self.message.split())}", file=file, err=file is None)
+
+
+class _Commands(click.Group):
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"ringlet.cli.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _unread_noticed():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with _unread_noticed(), _warnings_in_one_line():
+                return super().invoke(ctx)
+        except RingletError as error:
+            raise _Failure(str(error)) from error
+
+
+@contextmanager
+def _unread_noticed() -> Iterator[None]:
+    """Leave as rich does where nobody reads the output any more; click would make an exit code of its own of it."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise SystemExit(1) from error
+
+
+@contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Ringlet's warnings as plain sentences on stderr."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        click.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = show
+        yield
+
+
+@click.group(
+    name="ringlet",
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=(
+        "Exit codes: 0 done; 2 wrong input or usage (one line on stderr says what to change, nothing was "
+        "written); 130 interrupted (a fit that was under way still writes the best ring so far); "
+        "141 nobody reads the output any more; 1 a fault in Ringlet."
+    ),
+)
+@click.version_option(metadata.version("ringlet"), message="ringlet %(version)s")
+def group() -> None:
+    """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
+
+    Reads and writes pictures, videos, npy, npz, mat and HDF5 files and zarr stores. Start with: ringlet demo
+    """
