@@ -19,6 +19,7 @@ class Purpose(IntEnum):
     EXTENSION = 7
     HOLD_OUT = 8
     GROWTH = 9
+    COARSE = 10
 
 
 def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:

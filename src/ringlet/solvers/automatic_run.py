@@ -25,9 +25,11 @@ from ringlet.solvers.recall import name_cores, recall_array, recall_number
 from ringlet.solvers.restarts import Restarts
 from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.robust_run import Position, RobustRun
+from ringlet.solvers.start import given_start
 from ringlet.solvers.trials import Stand, Trials
 
 if TYPE_CHECKING:
+    from ringlet.solvers.coarse_start import CoarseStart
     from ringlet.solvers.robust_ring import RobustRing
 
 __all__ = ["AutomaticRun", "hold_out"]
@@ -36,6 +38,7 @@ _FIRST_RIDGE = 0.01
 _FAST = 0.7  # dB a sweep: above, it is too early to tell what helps
 _PROGRESS = 0.1  # dB that have to be gained in
 _PATIENCE = 3  # rounds, or else the fit ends
+_SURE = 2.0  # standard errors by which a ring to begin with has to be better
 _LAST_SWEEPS = 2  # with all entries, at the end
 
 
@@ -60,6 +63,8 @@ class AutomaticRun:
         Of the entries that `run` does not see.
     place : callable
         Puts all entries on the cluster, if there is one, when they are needed.
+    start : callable, optional
+        Gives a ring to begin with instead of that of `run`, and penalties; or None.
     """
 
     def __init__(
@@ -69,11 +74,13 @@ class AutomaticRun:
         run: RobustRun,
         judge: Judge,
         place: Callable[[], Placement | None],
+        start: Callable[[], "CoarseStart | None"] = lambda: None,
     ) -> None:
         self._problem = problem
         self._run = run
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         self._place = place
+        self._start = start
         if isinstance(solver.ridge, str):
             run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE / run.level)
         self._trials = Trials(run, judge.scaled(run.size))
@@ -125,6 +132,8 @@ class AutomaticRun:
 
     def sweep(self, number: int) -> SweepReport:
         """One round."""
+        if number == 1:
+            self._begin()
         if self._closing or (self._idle() and not self._grows_again() and not self._begins_again(number)):
             return self._close(number)
         before = self._stand
@@ -136,6 +145,19 @@ class AutomaticRun:
             self._grow(number, ready)
         error = self._trials.error(self._stand) * self._run.size
         return replace(self._stand.report, settling=True, stalled=False, held_out=error)
+
+    def _begin(self) -> None:
+        """Go to the ring that the fit is to begin with, if there is one that is better."""
+        start = self._start()
+        if start is None:
+            return
+        there, dtype = self._stand.position, self._stand.position.cores[0].dtype
+        cores = given_start(start.ring, start.ring.shape, start.ring.rank, self._run.size, dtype)
+        self._run.go_to(replace(there, cores=tuple(cores), penalties=start.penalties))
+        stand = self._trials.here()
+        if self._trials.compare(stand, self._stand).certainty > _SURE:
+            self._stand = stand
+            self._size()
 
     def _swept(self, number: int) -> tuple[Stand, bool]:
         """Where a sweep leads in which knobs are turned, and whether none was left that helps."""

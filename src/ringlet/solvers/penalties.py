@@ -40,6 +40,20 @@ class Penalties:
     smooth: tuple[float, ...]
     width: float = 1.0
 
+    def refined(self, factors: Sequence[int]) -> "Penalties":
+        """For the same data with so many times more slices of every mode, and the rule's kernel width.
+
+        With f times more slices there are f times more differences, each an f-th of what it was; the data of a slice
+        weigh the same, and there are f times more: smoothness has to be f^2 times stronger.
+
+        Examples
+        --------
+        >>> Penalties(0.1, (0.0, 0.03), 0.5).refined((4, 2))
+        Penalties(ridge=0.1, smooth=(0.0, 0.12), width=1.0)
+        """
+        smooth = zip(self.smooth, factors, strict=True)
+        return Penalties(self.ridge, tuple(min(strength * factor**2, _SMOOTH_MOST) for strength, factor in smooth))
+
 
 @dataclass(frozen=True)
 class Knob:

@@ -16,6 +16,7 @@ from ringlet.execution import Threads
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.automatic_run import AutomaticRun, hold_out
 from ringlet.solvers.checks import check_number, check_one_of
+from ringlet.solvers.coarse_start import coarse_start
 from ringlet.solvers.fit_plan import FitPlan, plan_fit
 from ringlet.solvers.heldout import judging_memory
 from ringlet.solvers.penalties import Penalties
@@ -130,7 +131,14 @@ class RobustRing(IterativeSolver):
             if judge is None:
                 yield run
             else:
-                automatic_run = AutomaticRun(self, problem, run, judge, lambda: stack.enter_context(problem.place()))
+                automatic_run = AutomaticRun(
+                    self,
+                    problem,
+                    run,
+                    judge,
+                    place=lambda: stack.enter_context(problem.place()),
+                    start=lambda: coarse_start(self, seen, threads),
+                )
                 yield automatic_run
                 automatic_run.warn_if_missed()
 

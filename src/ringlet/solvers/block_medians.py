@@ -1,0 +1,108 @@
+"""Data made coarse by medians of blocks, where they are smooth, and cores of the coarse data made fine again."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.chain import Core
+from ringlet.sampling import Purpose, draw_entries, stream
+from ringlet.sources import Block, Source
+
+__all__ = ["block_medians", "interpolated", "smooth_modes"]
+
+_TESTED_ENTRIES = 1 << 19
+_NEAR = 2  # slices apart
+_SMOOTH = 0.6  # share of entries that have to be nearer in value to one so near than to one anywhere
+_FEWEST = 50  # entries to tell it by
+_SLAB_ENTRIES = 1 << 21
+
+
+def smooth_modes(source: Source, modes: Sequence[int], seed: int) -> list[int]:
+    """Those of the modes along which entries are more like a near one than like one anywhere.
+
+    Of entries drawn at random it is counted how often the one two slices on is nearer in value than one of a random
+    slice. Along a mode without order that is a matter of chance, and wrong entries move the share towards chance.
+
+    Examples
+    --------
+    >>> from ringlet.sources import as_source
+    >>> x = np.add.outer(np.sin(np.arange(200) / 9), np.random.default_rng(0).standard_normal(100))
+    >>> smooth_modes(as_source(x), (0, 1), seed=0)
+    [0]
+    """
+    index = draw_entries(source, _TESTED_ENTRIES, seed, Purpose.COARSE)
+    entries = _read(source, index)
+    smooth = []
+    for mode in modes:
+        chosen, length = index[mode], source.shape[mode]
+        near = np.where(chosen + _NEAR < length, chosen + _NEAR, chosen - _NEAR)
+        far = stream(seed, Purpose.COARSE, 1, mode).integers(0, length, len(chosen))
+        others = (_read(source, (*index[:mode], to, *index[mode + 1 :])) for to in (near, far))
+        steps = [np.abs(other / 2 - entries / 2) for other in others]  # halves: differences may overflow
+        closer, further = (int(np.count_nonzero(one < other)) for one, other in (steps, steps[::-1]))  # not of NaN
+        if closer + further >= _FEWEST and closer > _SMOOTH * (closer + further):
+            smooth.append(mode)
+    return smooth
+
+
+def _read(source: Source, block: Block) -> NDArray[np.float64]:
+    """Entries, NaN where they are missing."""
+    values, observed = source.read(block)
+    found = values.astype(np.float64)
+    return found if observed is None else np.where(observed, found, np.nan)
+
+
+def block_medians(source: Source, factors: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The median of the observed entries of every block of so many slices of every mode; NaN where there are none.
+
+    Examples
+    --------
+    >>> from ringlet.sources import as_source
+    >>> x = np.array([[1.0, 2.0, np.nan], [3.0, 900.0, np.nan], [7.0, np.nan, 5.0]])
+    >>> block_medians(as_source(x), (2, 2), np.dtype("f8"))
+    array([[2.5, nan],
+           [7. , 5. ]])
+    """
+    shape = source.shape
+    cut = max(range(len(shape)), key=lambda mode: shape[mode])
+    slices = max(1, _SLAB_ENTRIES * shape[cut] // prod(shape) // factors[cut]) * factors[cut]
+    whole = [slice(0, length) for length in shape]
+    parts = []
+    for start in range(0, shape[cut], slices):
+        block = (*whole[:cut], slice(start, min(start + slices, shape[cut])), *whole[cut + 1 :])
+        parts.append(_medians(_read(source, block).astype(dtype), factors))
+    return np.concatenate(parts, axis=cut)
+
+
+def _medians(values: NDArray[Any], factors: Sequence[int]) -> NDArray[Any]:
+    """Medians of the blocks of an array, the last ones smaller."""
+    missing = [(0, -length % factor) for length, factor in zip(values.shape, factors, strict=True)]
+    padded = np.pad(values, missing, constant_values=np.nan)
+    coarse = tuple(length // factor for length, factor in zip(padded.shape, factors, strict=True))
+    blocks = padded.reshape([size for pair in zip(coarse, factors, strict=True) for size in pair])
+    order = len(coarse)
+    blocks = blocks.transpose(*range(0, 2 * order, 2), *range(1, 2 * order, 2)).reshape(*coarse, prod(factors))
+    blocks.sort(axis=-1)  # NaN come last
+    count = np.count_nonzero(~np.isnan(blocks), axis=-1)[..., None]
+    below, above = (np.take_along_axis(blocks, middle, -1) for middle in (np.maximum(count - 1, 0) // 2, count // 2))
+    return np.asarray((below / 2 + above / 2)[..., 0])
+
+
+def interpolated(core: Core, slices: int, factor: int) -> Core:
+    """A core with so many slices instead of one for every block of `factor`, on lines between the blocks' centres.
+
+    Examples
+    --------
+    >>> interpolated(np.array([0.0, 4.0]).reshape(1, 2, 1), 4, 2).ravel()
+    array([0., 1., 3., 4.])
+    """
+    if factor == 1:
+        return core
+    last = core.shape[1] - 1
+    place = np.clip((np.arange(slices) + 0.5) / factor - 0.5, 0, last)
+    left = np.minimum(place.astype(np.intp), last - 1)
+    share = (place - left)[:, None].astype(core.dtype)
+    return np.asarray(core[:, left] * (1 - share) + core[:, left + 1] * share)
