@@ -72,7 +72,7 @@ def test_the_checkpoint_of_another_fit_is_refused_by_what_differs(fit, data):
     [
         (["--resume"], "--resume needs --checkpoint PATH"),
         (["--every", "2"], "--every needs --checkpoint PATH"),
-        (["--checkpoint", "x.ckpt", "--every", "0"], "every=0 is not allowed; it must be at least 1"),
+        (["--checkpoint", "x.ckpt", "--every", "0"], "--every 0 is not allowed; it must be at least 1"),
         (["--checkpoint", "no/such/x.ckpt"], "its directory does not exist; create it first"),
     ],
 )
@@ -89,6 +89,7 @@ def test_info_tells_what_is_in_a_checkpoint(fit, run, data):
     assert told.exit_code == 0, told.stderr
     for words in ("(checkpoint)", "shape: [20, 15, 10]", "seed: 5", "solver: AWRTRD", "after sweep 6", "--resume"):
         assert words in told.stdout
+    assert "None" not in told.stdout
     content = json.loads(run("info", folder, "--json").stdout)
     assert (content["kind"], content["status"], len(content["history"])) == ("checkpoint", None, 6)
     for slot in folder.glob("slot-*"):
@@ -106,7 +107,7 @@ def test_restore_takes_checkpoints_too(run, data):
     assert out.read_bytes() == first
 
 
-def stopped(command, how):
+def stopped(command, how, meanwhile=lambda: None):
     """Run a fit until it shows that it is under way, and send it a signal: exit code and stdout."""
     # A terminal's progress line shows every sweep at once.
     environment = {**os.environ, "TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "120"}
@@ -116,6 +117,7 @@ def stopped(command, how):
             byte = process.stderr.read(1)
             assert byte, seen
             seen += byte
+        meanwhile()
         process.send_signal(how)
         stdout, _ = process.communicate(timeout=60)
     return process.returncode, stdout
@@ -137,3 +139,23 @@ def test_a_real_process_that_is_interrupted_and_killed_goes_on_to_the_same_file(
     whole = subprocess.run(command("y.ring"), capture_output=True, text=True, check=True)
     assert json.loads(resumed.stdout)["sweeps"] == json.loads(whole.stdout)["sweeps"] == 300
     assert data.with_name("x.ring").read_bytes() == data.with_name("y.ring").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
+def test_info_knows_whether_a_fit_is_running(run, data):
+    folder = data.with_name("run.ckpt")
+    fixed = ("--rank", "3", "--tol", "0", "--sweeps", "1000000", "--threads", "1")
+    told = []
+
+    def look():
+        told.append(run("info", folder).stdout)
+        told.append(json.loads(run("info", folder, "--json").stdout)["running"])
+
+    stopped(
+        [RINGLET, "fit", data, *fixed, "-o", data.with_name("x.ring"), "--checkpoint", folder], signal.SIGKILL, look
+    )
+    look()
+    assert "A fit that is running is using it." in told[0]
+    assert "--resume" not in told[0]
+    assert "It can go on: give the same command with --resume." in told[2]
+    assert (told[1], told[3]) == (True, False)

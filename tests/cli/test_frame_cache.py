@@ -133,9 +133,15 @@ def test_a_folder_of_frames_is_a_video(frames, film, tmp_path):
 def test_frames_of_another_size_are_refused_and_leave_no_cache(frames, film, tmp_path):
     write_array(frames / "010.png", film[:20, ..., 0], force=True)
     for read in (load, lambda path: cached_frames(path, "frames")):
-        with pytest.raises(FormatError, match="frame 10 has another size"):
+        with pytest.raises(FormatError, match=r"010\.png is 20 x 40 x 3 uint8, but 000\.png is 30 x 40 x 3"):
             read(frames)
     assert [path.name for path in tmp_path.iterdir()] == ["frames"]
+
+
+def test_a_damaged_frame_is_named(frames):
+    (frames / "007.png").write_bytes(b"no picture")
+    with pytest.raises(FormatError, match=r"frames: 007\.png cannot be read"):
+        load(frames)
 
 
 def test_truncated_videos_leave_no_cache(clip):

@@ -42,7 +42,7 @@ def picture(tmp_path, photo):
         (np.zeros((0, 4, 3)), "holds no entries"),
         (np.arange(9.0), "at least 2"),
         (np.float64(3), "at least 2"),
-        (np.ones((4, 5), dtype=complex), "complex"),
+        (np.ones((4, 5), dtype=complex), "complex128; only real numbers are read, and truth values of masks"),
         (np.array([["a", "b"], ["c", "d"]]), "<U1"),
         (np.array([[{}, 1], [2, 3]], dtype=object), "holds Python objects"),
         (np.array([[1.0, 2.0], [np.inf, 4.0]]), "infinite at index (1, 0)"),
@@ -59,24 +59,25 @@ def test_arrays_that_are_no_tensors(tmp_path, refused, array, said):
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--rank", "20,20", "rank has 2 entries but the tensor has 3 modes"),
+        ("--rank", "20,20", "the tensor has 3 modes; give one bond per mode, e.g. --rank 20,20,3"),
+        ("--rank", "5B", "--rank 5B is too small for shape"),
         ("--rank", "0,3,3", "at least 1"),
         ("--rank", "-4", "at least 1"),
         ("--rank", "4,4,3,5", "the last must repeat the first"),
         ("--rank", "4,x", "is not a rank"),
-        ("--samples", "0", "samples=0"),
-        ("--sweeps", "0", "sweeps=0"),
-        ("--tol", "-1", "tol=-1"),
-        ("--sigma", "0", "sigma=0"),
-        ("--sigma", "-3.5", "sigma=-3.5"),
+        ("--samples", "0", "--samples 0"),
+        ("--sweeps", "0", "--sweeps 0"),
+        ("--tol", "-1", "--tol -1"),
+        ("--sigma", "0", "--sigma 0"),
+        ("--sigma", "-3.5", "--sigma -3.5"),
         ("--sigma", "wide", "neither a number nor one of: iqr, maxabs"),
         ("--loss", "l7", "is not one of"),
-        ("--ridge", "-1", "ridge=-1"),
-        ("--threads", "0", "threads=0"),
-        ("--memory", "lots", "memory='lots'"),
-        ("--seed", "-1", "seed=-1"),
+        ("--ridge", "-1", "--ridge -1"),
+        ("--threads", "0", "--threads 0"),
+        ("--memory", "lots", "--memory lots is not an amount"),
+        ("--seed", "-1", "--seed -1"),
         ("--missing", "none", "neither a number nor one of: nan"),
-        ("--key", "x", "has no keys"),
+        ("--key", "x", "has no keys; --key x is for npz"),
         ("--mask", "nowhere.npy", "nowhere.npy does not exist"),
     ],
 )
@@ -117,7 +118,8 @@ def test_an_output_that_exists_is_refused_before_the_input_is_even_opened(tmp_pa
 
 def test_fit_refuses_an_output_that_exists(tmp_path, refused, picture):
     (tmp_path / "x.ring").write_text("precious")
-    assert "exists already" in refused("fit", picture, "--rank", "4", "-o", tmp_path / "x.ring")
+    said = refused("fit", picture, "--rank", "4", "-o", tmp_path / "x.ring")
+    assert said.endswith("x.ring exists already; choose another path, or overwrite it with --force")
 
 
 @pytest.mark.parametrize(
@@ -162,6 +164,10 @@ def test_truncated_files(tmp_path, refused, picture, photo):
     for path in (picture, tmp_path / "in.npy"):
         path.write_bytes(path.read_bytes()[:-900])
         assert path.name in refused("restore", path, "-o", tmp_path / f"out{path.suffix}")
+    size, whole = (tmp_path / "in.npy").stat().st_size, photo.nbytes + 128
+    assert f"the file is cut off: it has {size} bytes where its shape (120, 160, 3) asks for {whole}" in refused(
+        "info", tmp_path / "in.npy"
+    )
 
 
 def test_files_that_are_not_there(tmp_path, refused):
@@ -178,6 +184,18 @@ def test_a_budget_that_is_too_small_names_one_that_is_not(tmp_path, refused, pic
 def test_plan_wants_a_file_or_a_shape(refused, picture):
     assert "either a file or --shape" in refused("plan", "--rank", "3")
     assert "either a file or --shape" in refused("plan", picture, "--shape", "3,4", "--rank", "3")
+
+
+@pytest.mark.parametrize("rank", ["auto", "AUTO", "1MB", "35dB"])
+def test_plan_wants_a_fixed_rank(refused, picture, rank):
+    assert "a plan needs a fixed rank, e.g. --rank 20 or 20,20,3" in refused("plan", picture, "--rank", rank)
+
+
+def test_several_arrays_are_told_apart_by_what_can_be_typed(tmp_path, refused, run):
+    path = tmp_path / "in.npz"
+    np.savez(path, a=np.ones((3, 4)), b=np.ones((4, 5)))
+    assert "choose one by path::name: a (3, 4), b (4, 5)" in refused("info", path)
+    assert run("info", f"{path}::b").exit_code == 0
 
 
 def test_an_unknown_command(refused):

@@ -58,3 +58,9 @@ def test_plan_tells_traffic_and_speedup_of_workers(run):
     assert all(3 * rows < spread["bytes_out"] < 5 * rows for spread in found)
     assert "times as fast as one thread here" in " ".join(run(*video, "--workers", 4).stdout.split())
     assert run(*video, "--workers", 0).exit_code == 2
+
+
+def test_plan_says_when_a_fit_is_too_small_to_share(run):
+    told = run("plan", "--shape", "9,8,7", "--rank", "2", "--workers", "4")
+    assert told.exit_code == 0
+    assert "4 would bring nothing: the fit is too small to share" in told.stdout

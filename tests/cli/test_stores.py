@@ -175,3 +175,12 @@ def test_arrays_beside_the_output_are_never_lost(run, tmp_path, suffix):
     assert result.exit_code == 2
     assert "calibration" in result.output
     assert sorted(h5py.File(path) if suffix == ".h5" else zarr.open_group(path)) == ["calibration", "tensor"]
+
+
+def test_an_output_in_place_of_the_input_is_told(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.random.default_rng(0).random((8, 7, 3)))
+    for source in (tmp_path / "x.npy", "x.npy"):
+        result = run("restore", source, "-o", "x.npy", "--save", "x.ring", "--rank", "2", "--force")
+        assert result.exit_code == 0, result.output
+        assert "written   x.npy (in place of the input)\n          x.ring\n" in result.stdout

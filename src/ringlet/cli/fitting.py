@@ -16,6 +16,8 @@ from ringlet.report.outliers import outlier_share
 from ringlet.solvers.result import Fit
 from ringlet.solvers.robust_ring import RobustRing
 from ringlet.solvers.status import Status
+from ringlet.sources.kinds import split_key
+from ringlet.store.atomic import output_target
 
 __all__ = ["Finished", "fit_input", "show"]
 
@@ -102,7 +104,9 @@ def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]
     ]
     if finished.outliers is not None:
         facts.append(("outliers", f"about {percent(finished.outliers)} of the known entries"))
-    return [*facts, ("written", "\n".join(map(str, written)))]
+    read = output_target(split_key(given.path, None)[0])
+    told = [f"{path} (in place of the input)" if output_target(path) == read else str(path) for path in written]
+    return [*facts, ("written", "\n".join(told))]
 
 
 def _content(finished: Finished, written: Sequence[Path]) -> dict[str, Any]:

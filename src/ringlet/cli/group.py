@@ -1,13 +1,15 @@
 """The `ringlet` command: which subcommands there are, and how their errors and warnings read."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module, metadata
 from typing import IO, Any
 
 import click
 
+from ringlet.cli.wording import as_typed
 from ringlet.errors import DataWarning, RingletError
 
 __all__ = ["group"]
@@ -53,10 +55,15 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with _unread_noticed(), _warnings_in_one_line():
+            with _unread_noticed(), _warnings_in_one_line(partial(self._typed, ctx)):
                 return super().invoke(ctx)
         except RingletError as error:
-            raise _Failure(str(error)) from error
+            raise _Failure(self._typed(ctx, error)) from error
+
+    def _typed(self, ctx: click.Context, message: object) -> str:
+        """Give a message as whoever has typed the command reads it."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        return as_typed(str(message), [] if command is None else command.params)
 
 
 @contextmanager
@@ -69,11 +76,11 @@ def _unread_noticed() -> Iterator[None]:
 
 
 @contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
+def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
     """Ringlet's warnings as plain sentences on stderr."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        click.echo(f"warning: {message}", err=True)
+        click.echo(f"warning: {typed(message)}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)

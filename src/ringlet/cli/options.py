@@ -20,7 +20,6 @@ from ringlet.store.checkpoint import holds_checkpoint
 
 __all__ = [
     "INTEGERS",
-    "RANK",
     "RANK_HELP",
     "RANK_OR_AUTO",
     "SHAPE",
@@ -80,8 +79,10 @@ class _Rank(_Integers):
         super().__init__("rank", "auto, 20, 20,20,3, 1MB or 35dB", single=True)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str) or value == "auto":
+        if not isinstance(value, str):
             return value
+        if value.lower() == "auto":
+            return "auto"
         if decibels := re.fullmatch(r"([\d.]+)\s*db", value, re.IGNORECASE):
             return target(psnr=float(decibels[1]))
         if re.fullmatch(r"[\d.]+\s*([kmgt]i?)?b", value, re.IGNORECASE):
@@ -89,7 +90,6 @@ class _Rank(_Integers):
         return super().convert(value, param, ctx)
 
 
-RANK = _Integers("rank", "20 or 20,20,3", single=True)
 RANK_OR_AUTO = _Rank()
 RANK_HELP = (
     "One number for all bonds, the bond before every mode (20,20,3), the largest ring (1MB), or a quality (35dB). "

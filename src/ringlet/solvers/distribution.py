@@ -45,6 +45,8 @@ class Distribution:
         return self.seconds_alone / self.seconds
 
     def __str__(self) -> str:
+        if not self.tasks:
+            return f"{self.workers} would bring nothing: the fit is too small to share"
         return (
             f"{self.workers}, of one thread each: {self.tasks} tasks, {format_bytes(self.bytes_out)} out and "
             f"{format_bytes(self.bytes_back)} back a sweep; about {self.speedup:.1f} times as fast as one thread here, "

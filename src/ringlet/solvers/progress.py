@@ -70,7 +70,9 @@ def _plain(console: object, sweeps: int, done: int) -> Callable[[int, float], No
         now = monotonic()
         if now - last >= _SECONDS_BETWEEN_LINES or sweep == sweeps:
             left = (now - start) / (sweep - done) * (sweeps - sweep)
-            console.print(f"sweep {sweep}/{sweeps}  change {change:.1e}  at most {left:.0f} s left")  # type: ignore[attr-defined]
+            # No bound either way: fewer sweeps may do, and bonds that grow make them slower.
+            told = f"about {left:.0f} s left if all sweeps are used"
+            console.print(f"sweep {sweep}/{sweeps}  change {change:.1e}  {told}")  # type: ignore[attr-defined]
             last = now
 
     return shown

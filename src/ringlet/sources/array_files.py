@@ -21,9 +21,14 @@ _BOMB_BYTES, _BOMB_RATIO = 4 << 30, 100
 def open_npy(path: Path) -> NDArray[Any]:
     """The array of an npy file, as a read-only memory map."""
     with path.open("rb") as file:
-        _, dtype = _npy_header(file)
+        shape, dtype = _npy_header(file)
+        expected, size = file.tell() + math.prod(shape) * dtype.itemsize, path.stat().st_size
     if dtype.hasobject:
-        raise FormatError("holds Python objects, which could run anything; only real numbers and truth values are read")
+        raise FormatError(
+            "holds Python objects, which could run anything; only real numbers are read, and truth values of masks"
+        )
+    if size < expected:
+        raise FormatError(f"the file is cut off: it has {size} bytes where its shape {shape} asks for {expected}")
     array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
 
@@ -37,7 +42,7 @@ def real_array(array: NDArray[Any]) -> NDArray[Any]:
 def check_real(dtype: np.dtype[Any]) -> None:
     """Refuse arrays of anything but real numbers and truth values."""
     if dtype.kind not in _REAL:
-        raise FormatError(f"an array of dtype {dtype}; only real numbers and truth values are read")
+        raise FormatError(f"an array of dtype {dtype}; only real numbers are read, and truth values of masks")
 
 
 # Files of several named arrays. Names and shapes are known before any array is read.

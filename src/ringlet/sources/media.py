@@ -118,7 +118,7 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
     """The frames of a video, or of a folder of pictures in the order of their names, none of them decoded yet."""
     if kind == "frames":
         files = frame_files(path)
-        yield Moving(map(read_image, files), None, len(files) * read_image(files[0]).nbytes)
+        yield Moving(_pictures(files), None, len(files) * _picture(files[0]).nbytes)
         return
     av = import_av()
     with path.open("rb") as file:
@@ -142,6 +142,25 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
 def frame_files(folder: Path) -> list[Path]:
     """The pictures of a folder, in the order of their names."""
     return sorted(file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES)
+
+
+def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
+    """Pictures of one size and dtype; the first that is not is named."""
+    first, size = "", ""
+    for file in files:
+        picture = _picture(file)
+        found = f"{' x '.join(map(str, picture.shape))} {picture.dtype}"
+        if size and found != size:
+            raise FormatError(f"{file.name} is {found}, but {first} is {size}; frames have one size and dtype")
+        first, size = first or file.name, found
+        yield picture
+
+
+def _picture(file: Path) -> NDArray[Any]:
+    try:
+        return read_image(file)
+    except (OSError, ValueError, SyntaxError) as error:  # what Pillow throws at damaged files
+        raise FormatError(f"{file.name} cannot be read: {error}") from error
 
 
 def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ _MASK_NAMES = ("observed", "mask")
 
 
 def choose_array(
-    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one with key"
+    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one by path::name"
 ) -> str:
     """Which of several arrays is meant: the one asked for, the only one, or the one named `tensor`.
 
@@ -34,7 +34,7 @@ def choose_array(
 
 
 def choose_mask(
-    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one with key"
+    whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one by path::name"
 ) -> str:
     """Which of several arrays is a mask: the one asked for, the one of that name, or the only one.
 

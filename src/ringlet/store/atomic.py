@@ -51,7 +51,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
         if target.exists() and not (target.is_file() or is_zarr(target)):
             raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
         if target.exists() and not force:
-            raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force")
+            raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force=True")
         if not target.parent.is_dir():
             raise ArgumentError(f"cannot write {path}: its directory does not exist; create it first")
         if not os.access(target.parent, os.W_OK | os.X_OK):

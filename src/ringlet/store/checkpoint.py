@@ -36,7 +36,7 @@ from ringlet.store.slots import Slot, read_slot, slot_content
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["FitCheckpoint", "check_checkpoint", "holds_checkpoint", "open_checkpoint", "read_checkpoint"]
+__all__ = ["FitCheckpoint", "check_checkpoint", "holds_checkpoint", "in_use", "open_checkpoint", "read_checkpoint"]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -61,6 +61,23 @@ def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
 def holds_checkpoint(path: PathLike) -> bool:
     """Whether a fit was set aside there, whole or damaged."""
     return _holds_slots(output_target(path))
+
+
+def in_use(path: PathLike) -> bool:
+    """Whether a fit is working on a checkpoint just now; where there are no locks, nobody knows, and it is False."""
+    if sys.platform == "win32":
+        return False
+    try:
+        lock = os.open(output_target(path) / _LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # if free, held for an instant
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
+    finally:
+        os.close(lock)
+    return False
 
 
 def read_checkpoint(path: PathLike) -> Slot:

@@ -16,7 +16,7 @@ from ringlet.cli.screen import percent, print_facts, print_json, terminal_width,
 from ringlet.ring import TensorRing
 from ringlet.ring.transfer import loop_cost
 from ringlet.sources import Source
-from ringlet.store.checkpoint import holds_checkpoint, read_checkpoint
+from ringlet.store.checkpoint import holds_checkpoint, in_use, read_checkpoint
 from ringlet.store.slots import Slot
 
 __all__ = ["command"]
@@ -39,11 +39,11 @@ def command(source: Path, data: DataOptions, as_json: bool) -> None:
             print_facts([("file", str(source)), *_ring_facts(ring)])
         return
     if holds_checkpoint(source):
-        slot = read_checkpoint(source)
+        running, slot = in_use(source), read_checkpoint(source)
         if as_json:
-            print_json({"path": str(source), **_checkpoint_content(slot)})
+            print_json({"path": str(source), **_checkpoint_content(slot, running=running)})
         else:
-            print_facts([("file", f"{source} (checkpoint)"), *_checkpoint_facts(slot)])
+            print_facts([("file", f"{source} (checkpoint)"), *_checkpoint_facts(slot, running=running)])
         return
     given = open_input(source, data)
     if as_json:
@@ -88,20 +88,22 @@ def _affordable_norm(ring: TensorRing) -> float | None:
     return ring.norm() if operations <= _LONGEST_NORM and memory <= _LARGEST_NORM else None
 
 
-def _checkpoint_facts(slot: Slot) -> list[tuple[str, str]]:
+def _checkpoint_facts(slot: Slot, *, running: bool) -> list[tuple[str, str]]:
     last = slot.saved.history[-1]
+    status = slot.saved.ended or "It can go on: give the same command with --resume."
     return [
-        ("fit", "\n".join(f"{name}: {value}" for name, value in slot.fit.items())),
+        ("fit", "\n".join(f"{name}: {value}" for name, value in slot.fit.items() if value is not None)),
         ("saved", f"after sweep {last.sweep}, change {last.change:.1e}"),
-        ("status", str(slot.saved.ended or "It can go on: give the same command with --resume.")),
+        ("status", "A fit that is running is using it." if running else str(status)),
     ]
 
 
-def _checkpoint_content(slot: Slot) -> dict[str, Any]:
+def _checkpoint_content(slot: Slot, *, running: bool) -> dict[str, Any]:
     ended = slot.saved.ended
     return {
         "kind": "checkpoint",
         "fit": slot.fit,
+        "running": running,
         "status": None if ended is None else ended.name,
         "history": [asdict(record) for record in slot.saved.history],
     }

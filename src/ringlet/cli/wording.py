@@ -1,0 +1,44 @@
+"""Ringlet's messages name Python's arguments; here they become the options that are typed."""
+
+import re
+from collections.abc import Iterable
+
+import click
+
+__all__ = ["as_typed"]
+
+# Of an argument its name and value; paths such as runs/rank=3.npy are none.
+_ARGUMENT = re.compile(
+    r"""(?<!\S) (?P<name>\w+) =
+        (?P<value> True | -?[\d.]+(e[-+]?\d+)? | '[^']*' | \([\d,\ -]*\) | budget\(\d+\))
+        (?= [;:,.)]* (\s|$))""",
+    re.VERBOSE,
+)
+
+
+def as_typed(message: str, params: Iterable[click.Parameter]) -> str:
+    """Say a message in terms of a command's options.
+
+    Examples
+    --------
+    >>> options = [click.Option([name]) for name in ("--rank", "--force", "--memory")]
+    >>> as_typed("give one bond per mode, e.g. rank=(20, 20, 3)", options)
+    'give one bond per mode, e.g. --rank 20,20,3'
+    >>> as_typed("memory='lots' is no amount, dtype='int8' is no option; overwrite with force=True", options)
+    "--memory lots is no amount, dtype='int8' is no option; overwrite with --force"
+    """
+    options = {param.name: param.opts[-1] for param in params if isinstance(param, click.Option)}
+
+    def typed(found: re.Match[str]) -> str:
+        option, value = options.get(found["name"]), found["value"]
+        if option is None:
+            return found[0]
+        if value == "True":
+            return option
+        if value.startswith("budget"):
+            value = f"{value[7:-1]}B"
+        elif value.startswith("("):
+            value = value.strip("(,)").replace(" ", "")
+        return f"{option} {value}".replace("'", "")
+
+    return _ARGUMENT.sub(typed, message)
