@@ -37,7 +37,8 @@ __all__ = ["Position", "RobustRun", "Step"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-_ENOUGH = 20  # observed entries of a slice for each of its unknowns
+_ENOUGH = 20  # observed entries of a slice for each of its unknowns,
+_FEWEST = 1 << 18  # and in all so many entries, observed or not: fewer cost hardly less
 _IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, end a fit
 
 
@@ -269,7 +270,8 @@ class RobustRun:
         if self.sized_for is None or self._problem.source.chunks is not None:
             return None
         unknowns = self.sized_for[mode] * self.sized_for[(mode + 1) % len(self._cores)]
-        enough = int(_ENOUGH * unknowns / self._observed_share) + 1
+        fewest = _FEWEST // self._problem.source.shape[mode]
+        enough = max(int(_ENOUGH * unknowns / self._observed_share), fewest) + 1
         return enough if enough < min(self._samples or inf, self._columns(mode)) else None
 
     def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust:
