@@ -24,7 +24,7 @@ _UNLIKE, _SHORT = 4, 8  # and those that are so many times narrower, unless besi
 _WORTH = 0.05  # dB that wider bonds have to gain, and narrower ones may lose
 _SLOWING = 0.7  # a plain sweep gains this part of what the one before gained
 _SURE, _LIKELY = 2.0, 1.0  # standard errors
-_FAILURES = 4  # so many growths in a row that did not pay end it, or fewer of a large ring
+_FAILURES = 4  # so many growths in a row that gained nothing end it, or fewer of a large ring
 _TRIMMED = 2 / 3  # a bond is tried at this part of its width
 
 
@@ -48,7 +48,7 @@ class BondGrowth:
         self._most = most
         self.ended = False
         self._again = False  # whether it has begun anew already
-        self._failures = 0  # growths in a row that did not pay
+        self._failures = 0  # growths in a row that gained nothing
         self._rounds = 0  # slow ones since the last growth
         self.eager = True  # the last growth gained much
 
@@ -71,8 +71,8 @@ class BondGrowth:
     def grown(self, stand: Stand, gain: float, number: int, *, ready: bool) -> Stand:
         """The same or a wider ring, after a sweep that gained so many decibels; growth may end with that.
 
-        It is ready when penalties cannot be better at this rank: bonds must not make up for them, and growths that did
-        not pay may do so with other ones.
+        It is ready when penalties cannot be better at this rank: bonds must not make up for them, and growths that
+        gained nothing may do so with other ones.
         """
         options = self._wider_ranks(stand)
         if (ready and self._failures >= self._patience(stand)) or not options:
@@ -81,11 +81,10 @@ class BondGrowth:
         if not self._ripe(stand, gain, ready):
             return stand
         try:
-            wider, paid = self._tried(stand, options, max(0.0, gain), number)
+            wider = self._tried(stand, options, max(0.0, gain), number)
         except BudgetError:  # no room for a larger ring
             self._most = stand.parameters
             return stand
-        self._failures = 0 if paid else self._failures + 1
         self._rounds = 0
         return wider
 
@@ -116,8 +115,8 @@ class BondGrowth:
         """Growths in a row that may fail: many of a small ring, where they cost little, one of a large one."""
         return min(max(1, int(log2(max(1.0, self._most / stand.parameters)))), _FAILURES)
 
-    def _tried(self, stand: Stand, options: dict[int, tuple[int, ...]], gain: float, number: int) -> tuple[Stand, bool]:
-        """Wider bonds where they promise most, and whether they pay; the ring as it was if not."""
+    def _tried(self, stand: Stand, options: dict[int, tuple[int, ...]], gain: float, number: int) -> Stand:
+        """Wider bonds where they promise most, if they pay; else the ring as it was."""
         found = {bond: self._with_bond(stand, bond, rank[bond], number) for bond, rank in options.items()}
         best, *others = self._promising(stand, found, gain)
         cores: Sequence[Core] = found[best].position.cores
@@ -125,9 +124,11 @@ class BondGrowth:
             cores = with_features(cores, bond, found[bond].position.cores)
         wider = self._trials.swept(replace(stand.position, cores=tuple(cores)), number, 3)
         verdict = self._trials.compare(wider, stand)
-        paid = verdict.certainty > _SURE and verdict.gain > _WORTH + (_SLOWING + _SLOWING**2) * gain
+        gains = verdict.certainty > _SURE and verdict.gain > _WORTH
+        paid = gains and verdict.gain > _WORTH + (_SLOWING + _SLOWING**2) * gain  # or else it is too early
+        self._failures = 0 if gains else self._failures + 1
         self.eager = paid and verdict.gain > _LARGE
-        return (wider if paid else stand), paid
+        return wider if paid else stand
 
     def _with_bond(self, stand: Stand, bond: int, width: int, number: int) -> Stand:
         """One bond wider, by features that the residual has across it."""
