@@ -97,7 +97,7 @@ def test_plan_tells_costs_and_notes_and_writes_nothing(tmp_path, run, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("rank", [(), ("--rank", "auto"), ("--rank", "30kB"), ("--rank", "25dB")])
+@pytest.mark.parametrize("rank", [(), ("--rank", "AUTO"), ("--rank", "30kB"), ("--rank", "25dB")])
 def test_without_a_rank_the_data_choose_it(tmp_path, run, photo, rank):
     write_array(tmp_path / "in.png", photo)
     result = run("fit", tmp_path / "in.png", "-o", tmp_path / "x.ring", "--json", *rank)

@@ -186,9 +186,9 @@ def test_plan_wants_a_file_or_a_shape(refused, picture):
     assert "either a file or --shape" in refused("plan", picture, "--shape", "3,4", "--rank", "3")
 
 
-@pytest.mark.parametrize("rank", ["auto", "AUTO", "1MB", "35dB"])
+@pytest.mark.parametrize("rank", ["auto", "1MB", "35dB"])
 def test_plan_wants_a_fixed_rank(refused, picture, rank):
-    assert "a plan needs a fixed rank, e.g. --rank 20 or 20,20,3" in refused("plan", picture, "--rank", rank)
+    assert f"'{rank}' is not a fixed rank; write e.g. 20 or 20,20,3" in refused("plan", picture, "--rank", rank)
 
 
 def test_several_arrays_are_told_apart_by_what_can_be_typed(tmp_path, refused, run):

@@ -19,6 +19,7 @@ from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
 from ringlet.store.checkpoint import holds_checkpoint
 
 __all__ = [
+    "FIXED_RANK",
     "INTEGERS",
     "RANK_HELP",
     "RANK_OR_AUTO",
@@ -90,6 +91,7 @@ class _Rank(_Integers):
         return super().convert(value, param, ctx)
 
 
+FIXED_RANK = _Integers("fixed rank", "20 or 20,20,3", single=True)
 RANK_OR_AUTO = _Rank()
 RANK_HELP = (
     "One number for all bonds, the bond before every mode (20,20,3), the largest ring (1MB), or a quality (35dB). "

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from ringlet.amounts import format_bytes
-from ringlet.api import Rank, plan
+from ringlet.api import plan
 from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
-    RANK_OR_AUTO,
+    FIXED_RANK,
     SHAPE,
     DataOptions,
     SolverOptions,
@@ -33,7 +33,7 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
 @click.argument("source", metavar="[IN]", type=GivenPath(), required=False)
 @click.option(
     "--rank",
-    type=RANK_OR_AUTO,
+    type=FIXED_RANK,
     required=True,
     metavar="R|R,R,..",
     help="One number for all bonds, or the bond before every mode.",
@@ -49,7 +49,7 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
 @json_option
 def command(
     source: Path | None,
-    rank: Rank,
+    rank: int | tuple[int, ...],
     shape: tuple[int, ...] | None,
     dtype: str,
     chunks: tuple[int, ...] | None,
@@ -61,8 +61,6 @@ def command(
     """Say what a fit of the file IN, or of a tensor of a given shape, would cost. Nothing is fitted."""
     if (source is None) == (shape is None):
         raise click.UsageError("give either a file or --shape")
-    if not isinstance(rank, int | tuple):
-        raise click.UsageError("a plan needs a fixed rank, e.g. --rank 20 or 20,20,3; others are found by the fit")
     if source is not None:
         given = open_input(source, data).source
         shape, dtype = given.shape, str(given.dtype)
