@@ -68,7 +68,7 @@ def test_every_dtype_is_fitted_in_its_working_precision(solver, dtype):
     x = np.clip(10 * X + 50, 0, 255).astype(dtype)
     before = x.copy()
     fit = decompose(x, RANK, solver=solver)
-    assert fit.ring.dtype == (np.float64 if dtype == "f8" else np.float32)
+    assert fit.ring.dtype == (np.float64 if dtype in ("i4", "f8") else np.float32)
     double = decompose(x, RANK, solver=replace(solver, dtype="f8"))
     ours, theirs = (np.linalg.norm(np.asarray(other.ring) - x.astype(float)) for other in (fit, double))
     assert ours < 1.02 * theirs
