@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CoarseStart", "coarse_start"]
 
-_LARGE = 1 << 19  # entries from which on it is worth while
+_LARGE = 1 << 21  # entries from which on it is worth while
 _FACTORS = ((1024, 4), (128, 2))  # slices of a block, of modes with so many and more
 _SMALLER = 2  # the medians' ring has at least so many times fewer numbers than they, and the data's as few as it must
 _SWEEPS = 80  # at most; a number of its own, so that nothing depends on that of the solver
