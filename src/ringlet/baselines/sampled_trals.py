@@ -233,7 +233,7 @@ class SampledRun(AlternatingRun):
         core, level = unfold(self._cores[mode]), float(gram.trace())  # A
         right, norm = self._times_design(mode, rows, roots, design)  # X_k W S, || X_k sqrt(W) ||^2
         gradient: Floats = right - core @ gram  # d = X_k W S - A G
-        squared = norm - _inner(core, right + gradient)  # || (X_k - A S^T) sqrt(W) ||^2
+        squared = norm - float(np.vdot(core, right + gradient))  # || (X_k - A S^T) sqrt(W) ||^2
         if nearly_exact(squared, norm, design.dtype):
             gradient, squared = self._times_design(mode, rows, roots, design, core)
         if not (isfinite(level) and level > 0.0):
@@ -243,7 +243,7 @@ class SampledRun(AlternatingRun):
             gradient -= gradient.dtype.type(penalty) * core
         ridge = penalty + float(np.finfo(design.dtype).eps) * level
         step = solve_once(gram, ridge, gradient, self._run)  # h = d (G + lambda I)^-1
-        gain = _inner(gradient, step)
+        gain = float(np.vdot(gradient, step))
         length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
         self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h
         self._sampler.replace(mode, self._cores[mode])
@@ -267,7 +267,8 @@ class SampledRun(AlternatingRun):
 
         def product(start: int) -> float:
             values, _ = self._source.read_rows(mode, slice(start, min(start + step, length)), rows)
-            entries: Floats = np.multiply(values, factors, dtype=design.dtype, casting="unsafe")
+            entries: Floats = values.astype(design.dtype, copy=False)
+            entries *= factors
             if core is not None:
                 entries -= core[start : start + step] @ design.T
             np.matmul(entries, design, out=out[start : start + step])
@@ -295,8 +296,3 @@ class SampledRun(AlternatingRun):
 def _columns(rank: Sequence[int]) -> list[int]:
     """r_k r_{k+1} for every core."""
     return [before * after for before, after in zip(rank, (*rank[1:], rank[0]), strict=True)]
-
-
-def _inner(left: Floats, right: Floats) -> float:
-    """Inner product, summed in float64."""
-    return float(np.einsum("ij,ij->", left, right, dtype=np.float64))

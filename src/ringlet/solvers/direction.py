@@ -137,16 +137,16 @@ def solve_once(gram: Floats, ridge: float, rows: Floats, run: Run) -> Floats:
     >>> solve_once(np.diag([2.0, 4.0]), 0.0, np.array([[2.0, 2.0]]), map).round(6)
     array([[1. , 0.5]])
     """
-    dense = DenseGram(gram)
     if max(rows.shape) <= _SMALL:
         from scipy.linalg.lapack import dposv  # SciPy takes long to import
 
         shifted = gram.astype(np.float64)
-        shifted.flat[:: dense.size + 1] += _RELATIVE_RIDGE * dense.norm() + ridge
-        _, solution, failed = dposv(shifted, rows.T, lower=1)
+        shifted.flat[:: len(gram) + 1] += _RELATIVE_RIDGE * sqrt(float(np.vdot(shifted, shifted))) + ridge
+        # LAPACK reads rows as columns: both are in its order as they are
+        _, solution, failed = dposv(shifted.T, rows.T, overwrite_a=1)
         if not failed:
             return np.asarray(solution.T, rows.dtype)
-    return GramFactor(dense, ridge, rows.dtype, run).solve(rows, run)
+    return GramFactor(DenseGram(gram), ridge, rows.dtype, run).solve(rows, run)
 
 
 def _factor(gram: Array64, run: Run) -> list[Array64]:
