@@ -1,16 +1,15 @@
 """The verbs: `decompose` data into a tensor ring, `complete` data into a dense estimate, `plan` what that will cost."""
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
@@ -263,6 +262,11 @@ def _labelled(ring: TensorRing, source: Source) -> TensorRing:
     return TensorRing(ring.cores, names=source.names, units=source.units)
 
 
+def _with_labels(callback: Callback, source: Source) -> Callback:
+    """The callback, shown rings with the names and units that the data have."""
+    return lambda state: callback(replace(state, _names=source.names, _units=source.units))
+
+
 @dataclass(frozen=True)
 class _Result:
     """What is left when the driver is done."""
@@ -310,17 +314,17 @@ def _run(
         )
     for mode, empty in enumerate(found.empty):
         if empty:
-            warnings.warn(
+            warn(
                 f"{len(empty)} slice(s) of mode {mode} hold no observed entry (the first at index {empty[0]}); "
                 "they are filled from their neighbours",
                 DataWarning,
-                stacklevel=3,
             )
     if choice is None and isinstance(solver, RobustRing):
         _warn_if_hopeless(bonds, found.observed, source.shape)
     problem = Problem(source, found, bonds, int(seed), init, executor, choice)
     with open_checkpoint(checkpoint, every, solver, problem) as kept, solver.start(problem) as run:
-        status, history = drive(run, solver.stop_rule(), callback=callback, progress=progress, checkpoint=kept)
+        seen = None if callback is None else _with_labels(callback, source)
+        status, history = drive(run, solver.stop_rule(), callback=seen, progress=progress, checkpoint=kept)
         continuation = None
         if isinstance(solver, RobustRing) and isinstance(run, Scaled):
             trusted = (history[-1].mean_weight if history else 1.0) * found.observed / prod(source.shape)
@@ -333,11 +337,10 @@ def _warn_if_hopeless(rank: tuple[int, ...], observed: int, shape: tuple[int, ..
     """Say so where the slices of a core have more unknowns than observed entries speak for them."""
     for mode, (unknowns, entries) in enumerate(support(shape, rank, observed)):
         if entries < unknowns and observed < prod(shape):
-            warnings.warn(
+            warn(
                 f"rank={rank} has {unknowns} unknowns for each slice of mode {mode}, of which {entries:.3g} entries "
                 "are observed on average: most of the answer will be a guess; give a smaller rank, or rank='auto'",
                 DataWarning,
-                stacklevel=4,
             )
             return
 

@@ -1,5 +1,8 @@
 """Every error and warning of Ringlet. Knows nothing of the other rooms."""
 
+import sys
+import warnings
+
 __all__ = [
     "ArgumentError",
     "ArgumentTypeError",
@@ -15,7 +18,10 @@ __all__ = [
     "OutputError",
     "OutputExistsError",
     "RingletError",
+    "warn",
 ]
+
+_OURS = ("ringlet", "contextlib")  # the latter enters our context managers
 
 
 class RingletError(Exception):
@@ -72,3 +78,20 @@ class DataWarning(UserWarning):
 
 class CheckpointWarning(UserWarning):
     """Half of a checkpoint is damaged; the other half is used."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, pointing at the line outside of Ringlet from which it was called.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn("half of the data are missing", DataWarning)
+    >>> str(caught[0].message)
+    'half of the data are missing'
+    """
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _OURS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

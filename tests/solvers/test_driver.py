@@ -6,8 +6,11 @@ import io
 import numpy as np
 import pytest
 
+import ringlet
 from oracles import dense, random_cores
 from ringlet import AWRTRD, Status, decompose
+from ringlet.baselines import SampledTRALS
+from ringlet.errors import DataWarning
 
 X = dense(random_cores((8, 7, 6), (2, 2, 2)))
 
@@ -93,3 +96,19 @@ def test_solvers_are_frozen_and_comparable():
         solver.sweeps = 5
     assert solver.handles_missing
     assert solver.robust
+
+
+def test_callbacks_see_the_names_of_the_data():
+    xarray = pytest.importorskip("xarray")
+    seen = []
+    data = xarray.DataArray(X, dims=("row", "column", "time"), attrs={"units": "K"})
+    decompose(data, 2, solver=AWRTRD(sweeps=1), callback=lambda state: seen.append(state.ring))
+    assert (seen[0].names, seen[0].units) == (("row", "column", "time"), "K")
+
+
+@pytest.mark.parametrize("solver", [None, SampledTRALS(samples=5)])
+def test_warnings_point_at_the_line_of_the_user(solver):
+    rank = ringlet.target(psnr=500) if solver is None else 2
+    with pytest.warns(DataWarning) as caught:
+        decompose(X, rank, solver=solver)
+    assert {warning.filename for warning in caught} == {__file__}

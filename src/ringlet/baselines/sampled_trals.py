@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite, prod
 from typing import Any, ClassVar, Literal
-from warnings import warn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.row_sampler import RowSampler
-from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import Threads
 from ringlet.ring.arrays import Run
 from ringlet.ring.ranks import bond_limits
@@ -132,7 +131,6 @@ class SampledTRALS(IterativeSolver):
                 f"samples={self.samples} is little for rank={tuple(rank)}: a slice has {unknowns} unknowns, and the "
                 f"fit may be worse than none; samples={5 * unknowns} is a good start",
                 DataWarning,
-                stacklevel=2,
             )
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:

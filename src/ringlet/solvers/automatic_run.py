@@ -5,7 +5,6 @@ anyway and with a penalty turned up or down; after it wider bonds are tried. Wha
 nothing is fitted twice.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringlet.errors import DataWarning, FormatError
+from ringlet.errors import DataWarning, FormatError, warn
 from ringlet.execution import Placement, Profile
 from ringlet.robust import Kernel
 from ringlet.solvers.bond_growth import BondGrowth
@@ -224,11 +223,10 @@ class AutomaticRun:
         """Say so if the target was not reached."""
         choice = self._problem.choice
         if choice is not None and choice.psnr is not None and not self._growth.reached(self._stand):
-            warnings.warn(
+            warn(
                 f"target(psnr={choice.psnr}) was not reached: {self._growth.psnr(self._stand):.1f} dB on held-out "
                 f"entries with rank {self._stand.rank}",
                 DataWarning,
-                stacklevel=2,
             )
 
     def _close(self, number: int) -> SweepReport:

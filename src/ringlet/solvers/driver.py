@@ -191,11 +191,14 @@ class State:
     sweep: int
     record: SweepRecord
     _snapshot: Snapshot = field(repr=False)
+    _names: tuple[str, ...] | None = field(default=None, repr=False)
+    _units: str | None = field(default=None, repr=False)
 
     @property
     def ring(self) -> TensorRing | None:
-        """The ring after this sweep, in the data's units."""
-        return self._snapshot.ring()
+        """The ring after this sweep, in the data's units, with their names."""
+        ring = self._snapshot.ring()
+        return None if ring is None else TensorRing(ring.cores, names=self._names, units=self._units)
 
     @property
     def tensor(self) -> NDArray[Any]:

@@ -1,6 +1,5 @@
 """Slices that a user gives to append to a ring, checked before any work."""
 
-import warnings
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.ring import TensorRing
 from ringlet.solvers.checks import check_number
 from ringlet.sources import ArraySource, ChunkedSource, Source, Survey, as_source, look_over
@@ -71,7 +70,7 @@ def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> S
 
 
 def _warn(words: str) -> None:
-    warnings.warn(words, DataWarning, stacklevel=4)  # where the slices are given to the fit
+    warn(words, DataWarning)
 
 
 def _owned(source: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:

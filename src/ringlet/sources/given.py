@@ -1,14 +1,13 @@
 """From whatever a user gives as data and mask to one checked source; nothing is copied, nothing is read yet."""
 
 import os
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.sources.base import Source
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.files import load
@@ -48,11 +47,10 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
         return with_mask(source, mask)
     beside = unused_mask(data)
     if beside is not None:
-        warnings.warn(
+        warn(
             f"the array {beside!r} beside data says nothing of an array that is given by itself; give mask=, or the "
             "group that holds both",
             DataWarning,
-            stacklevel=4,
         )
     return source
 

@@ -10,7 +10,6 @@ It is an flock: on NFS it holds between machines where the server has a lock ser
 import errno
 import os
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from ringlet.errors import (
     CheckpointWarning,
     FormatError,
     MissingFileError,
+    warn,
 )
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import Saved
@@ -180,10 +180,9 @@ class FitCheckpoint:
                 "another checkpoint"
             )
         if damage:
-            warnings.warn(
+            warn(
                 f"{'; '.join(damage)}; the fit goes on from the other slot, sweep {len(newest.saved.history)}",
                 CheckpointWarning,
-                stacklevel=2,
             )
         self._newest = newest.sequence, place
         return newest.saved
