@@ -10,7 +10,7 @@ from ringlet.ring.arrays import Array64, Run
 __all__ = ["KroneckerSum"]
 
 _ROWS = 256  # rows that are multiplied at once
-_SHARED_ENTRIES = 1 << 16  # smaller matrices are filled faster than threads are woken
+_SHARED_ENTRIES = 1 << 16  # smaller matrices are one product: it is made faster than threads are woken
 _SMALL_PRODUCTS = 4  # many small products take so much longer for an operation than a large one
 
 
@@ -88,14 +88,18 @@ class KroneckerSum:
         self._fill(out, run, lower_only=True)
 
     def _fill(self, out: Array64, run: Run, *, lower_only: bool) -> None:
-        a, b = self.left.shape[1], self.right.shape[1]
+        terms, a, b = len(self.left), self.left.shape[1], self.right.shape[1]
         blocks = out.reshape(a, b, a, b)
-        right = self.right.reshape(len(self.right), b * b)
+        right = self.right.reshape(terms, b * b)
+        if out.size < _SHARED_ENTRIES:
+            products = self.left.reshape(terms, a * a).T @ right
+            blocks[...] = products.reshape(a, a, b, b).transpose(0, 2, 1, 3)
+            return
 
         def fill(row: int) -> None:  # G[(a,b),(a',b')] = sum_m P[m,a,a'] S[m,b,b']
             stop = row + 1 if lower_only else a
             block = self.left[:, row, :stop].T @ right
             blocks[row, :, :stop] = block.reshape(stop, b, b).transpose(1, 0, 2)
 
-        for _ in (map if out.size < _SHARED_ENTRIES else run)(fill, range(a)):
+        for _ in run(fill, range(a)):
             pass

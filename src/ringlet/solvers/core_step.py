@@ -11,7 +11,7 @@ from ringlet.execution import Profile
 from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.kronecker import KroneckerSum
 from ringlet.robust import Loss
-from ringlet.solvers.direction import GramFactor
+from ringlet.solvers.direction import solve_once
 from ringlet.solvers.passes import Pass
 from ringlet.solvers.smoothness import laplacian, roughness, smooth_solve
 
@@ -80,8 +80,7 @@ def descend(
             if smooth:  # h (G + lambda I) + s L h = d
                 direction = smooth_solve(gram, ridge, smooth, gradient, run, scaling.room)
             else:
-                factor = GramFactor(gram, ridge, gradient.dtype, run, scaling.room)
-                direction = factor.solve(gradient, run)  # h = d (G + lambda I)^-1
+                direction = solve_once(gram, ridge, gradient, run, scaling.room)  # h = d (G + lambda I)^-1
         penalty = ridge * float(np.vdot(shares * direction, direction)) + share * smooth * roughness(direction)
     numerator = float(np.vdot(gradient, direction))
     denominator = streamed.curvature(direction, loss, width, run) + penalty

@@ -126,10 +126,17 @@ class GramFactor:
                 rows[:, : piece.start] -= rows[:, piece] @ panel
 
 
-def solve_once(gram: Floats, ridge: float, rows: Floats, run: Run) -> Floats:
-    """``rows @ (G + lambda I)^-1`` for a formed Gram matrix, as by a `GramFactor` that is not needed again.
+def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, run: Run, room: Array64 | None = None) -> Floats:
+    """``rows @ (G + lambda I)^-1``, as by a `GramFactor` that is not needed again.
 
     Small systems are one call of LAPACK.
+
+    Parameters
+    ----------
+    gram : Gram, or array (n, n)
+    ridge, run, room
+        As in `GramFactor`.
+    rows : array, shape (.., n)
 
     Examples
     --------
@@ -137,16 +144,19 @@ def solve_once(gram: Floats, ridge: float, rows: Floats, run: Run) -> Floats:
     >>> solve_once(np.diag([2.0, 4.0]), 0.0, np.array([[2.0, 2.0]]), map).round(6)
     array([[1. , 0.5]])
     """
+    if isinstance(gram, np.ndarray):
+        gram = DenseGram(gram)
     if max(rows.shape) <= _SMALL:
         from scipy.linalg.lapack import dposv  # SciPy takes long to import
 
-        shifted = gram.astype(np.float64)
-        shifted.flat[:: len(gram) + 1] += _RELATIVE_RIDGE * sqrt(float(np.vdot(shifted, shifted))) + ridge
+        shifted = np.empty((gram.size, gram.size)) if room is None else room
+        gram.fill_lower(shifted)
+        shifted.flat[:: gram.size + 1] += _RELATIVE_RIDGE * gram.norm() + ridge
         # LAPACK reads rows as columns: both are in its order as they are
         _, solution, failed = dposv(shifted.T, rows.T, overwrite_a=1)
         if not failed:
             return np.asarray(solution.T, rows.dtype)
-    return GramFactor(DenseGram(gram), ridge, rows.dtype, run).solve(rows, run)
+    return GramFactor(gram, ridge, rows.dtype, run, room).solve(rows, run)
 
 
 def _factor(gram: Array64, run: Run) -> list[Array64]:

@@ -1,6 +1,6 @@
-"""Subtensors of an array in memory, gathered in one step: nothing larger than the block itself is made."""
+"""Subtensors of an array in memory, gathered by their places there: nothing much larger than the block is made."""
 
-from itertools import product
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -11,8 +11,10 @@ from ringlet.sources.base import Block
 
 __all__ = ["gather"]
 
-_RUN = 16  # bytes that lie together; shorter runs are cheaper to fetch one by one
-_OFFSETS = 1 << 16  # entries fetched at a time: their offsets stay in the cache
+_RUN = 64  # bytes of a block that lie together: longer runs are copied best by NumPy's own index arrays
+_ROW = 512  # bytes of several modes that are fetched whole,
+_TAKEN = 1 / 16  # where the block takes at least such a part of them
+_ROOM = 1 << 20  # bytes that are fetched together: they, or their places, stay in the cache
 
 
 def gather(array: NDArray[Any], block: Block) -> NDArray[Any]:
@@ -26,10 +28,11 @@ def gather(array: NDArray[Any], block: Block) -> NDArray[Any]:
     """
     if all(isinstance(chosen, slice) for chosen in block):
         return array[block]
-    memory = _flat(array)
-    if memory is None or _run_bytes(array, block) >= _RUN:
+    by_stride = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    memory, chosen = array.transpose(by_stride), tuple(block[axis] for axis in by_stride)
+    if not memory.flags.c_contiguous or _run_bytes(memory, chosen) >= _RUN:
         return _by_lists(array, block)
-    return _by_offsets(array, memory, block)
+    return np.ascontiguousarray(_by_rows(memory, chosen).transpose(np.argsort(by_stride)))
 
 
 def _by_lists(array: NDArray[Any], block: Block) -> NDArray[Any]:
@@ -44,42 +47,54 @@ def _by_lists(array: NDArray[Any], block: Block) -> NDArray[Any]:
     return part
 
 
-def _by_offsets(array: NDArray[Any], memory: NDArray[Any], block: Block) -> NDArray[Any]:
-    """Single entries at their places in memory: the places of the last modes once, from each place of the first."""
+def _by_rows(memory: NDArray[Any], block: Block) -> NDArray[Any]:
+    """Rows of a C-contiguous array, fetched as they lie there, and from them the entries of the block.
+
+    Memory is read in its own order, so that a line of it comes to the cache once, whatever order is asked for.
+    """
+    shape = memory.shape
     places = [
-        (np.arange(length)[chosen] if isinstance(chosen, slice) else chosen) * (stride // array.itemsize)
-        for chosen, length, stride in zip(block, array.shape, array.strides, strict=True)
+        np.arange(length)[chosen] if isinstance(chosen, slice) else chosen
+        for chosen, length in zip(block, shape, strict=True)
     ]
-    out = np.empty(tuple(len(place) for place in places), array.dtype)
-    last = len(places) - 1
-    while last > 0 and prod(out.shape[last - 1 :]) <= _OFFSETS:
-        last -= 1
-    last = max(last, 1) if len(places) > 1 else 0
+    first, row, taken = memory.ndim, 1, 1  # modes from `first` on make up a row
+    while first > 0:
+        wider, more = row * shape[first - 1], taken * len(places[first - 1])
+        if more < _TAKEN * wider or (row > 1 and wider * memory.itemsize > _ROW):
+            break
+        first, row, taken = first - 1, wider, more
+    outer, together = first, max(row * memory.itemsize, 8)  # rows that differ in modes from `outer` on come together
+    while outer > 0 and (together * len(places[outer - 1]) <= _ROOM or together < _ROOM // 16):
+        outer -= 1
+        together *= len(places[outer])
+    starts, within = _offsets(places[outer:first], shape[outer:first]), _offsets(places[first:], shape[first:])
+    begins = _offsets(places[:outer], shape[:outer]) * prod(shape[outer:first])
+    rows, out = memory.reshape(-1, row), np.empty((len(begins), len(starts), taken), memory.dtype)
+    whole = np.array_equal(within, np.arange(row))
+    for begin, target in zip(begins, out, strict=True):
+        if whole:
+            rows[begin:].take(starts, axis=0, out=target, mode="clip")
+        else:
+            rows[begin:].take(starts, axis=0, mode="clip").take(within, axis=1, out=target, mode="clip")
+    return out.reshape([len(place) for place in places])
+
+
+def _offsets(places: Sequence[NDArray[np.intp]], shape: Sequence[int]) -> NDArray[np.intp]:
+    """Where the entries at these indices of an array of this shape lie, in order."""
     offsets = np.zeros(1, np.intp)
-    for place in places[last:]:
-        offsets = (offsets[:, None] + place).ravel()
-    rows = out.reshape(-1, len(offsets))
-    for row, starts in zip(rows, product(*places[:last]), strict=True):
-        memory[sum(starts) :].take(offsets, out=row, mode="clip")
-    return out
+    for place, length in zip(places, shape, strict=True):
+        offsets = (offsets[:, None] * length + place).ravel()
+    return offsets
 
 
-def _flat(array: NDArray[Any]) -> NDArray[Any] | None:
-    """The memory of an array as one vector, if its entries fill it without gaps, in whatever order of the modes."""
-    by_stride = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
-    turned = array.transpose(by_stride)
-    return turned.reshape(-1) if turned.flags.c_contiguous else None
-
-
-def _run_bytes(array: NDArray[Any], block: Block) -> int:
-    """Bytes that lie together in memory within the block."""
-    run = array.itemsize
-    for axis in sorted(range(array.ndim), key=lambda axis: array.strides[axis]):
-        chosen = block[axis]
+def _run_bytes(memory: NDArray[Any], block: Block) -> int:
+    """Bytes of a C-contiguous array that lie together within the block."""
+    run = memory.itemsize
+    for chosen, length in zip(block[::-1], memory.shape[::-1], strict=True):
         if not isinstance(chosen, slice):
             break
-        count = len(range(*chosen.indices(array.shape[axis])))
+        count = len(range(*chosen.indices(length)))
         run *= count
-        if count < array.shape[axis]:
+        if count < length:
             break
     return run
