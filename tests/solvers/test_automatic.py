@@ -159,6 +159,18 @@ def test_a_background_does_not_blind_the_judge():
     assert error(decompose(damaged, mask=observed), truth) < 0.33
 
 
+def test_what_is_smaller_than_the_precision_of_data_makes_no_difference_to_the_judge():
+    truth = waves()
+    judge = Judge.of(as_source(truth), truth.size, 0)[0].scaled(1.0, 1.0)
+    noise = np.random.default_rng(0).standard_normal(len(judge))
+    fine, finer, coarse = (judge.compare(size * noise, 1e-7 * noise) for size in (2e-7, 1e-9, 1e-3))
+    assert abs(fine.gain) < 0.05
+    assert abs(finer.gain) < 0.05
+    assert max(fine.doubt, finer.doubt) < 0.05
+    assert coarse.gain < -10
+    assert judge.error(0 * noise) == pytest.approx(1e-5)
+
+
 def test_everything_automatic_beats_the_printed_method_on_smooth_data():
     truth = waves(rank=6)
     x, observed = spoiled(truth, 0.15, 0.1)
@@ -188,6 +200,15 @@ def test_the_rank_found_is_near_the_true_one(true, share, outliers, noise):
     fit = decompose(x, mask=observed)
     assert error(fit, truth) < 0.05
     assert true <= max(fit.ring.rank) <= 2 * true
+
+
+@pytest.mark.parametrize(("rank", "dtype"), [((3, 4, 5), "f4"), ((3, 3, 3), "f8")])
+def test_exact_data_are_found_exactly_by_a_ring_that_is_hardly_larger(rank, dtype):
+    truth = dense(random_cores((30, 28, 26), rank, seed=1)).astype(dtype)
+    fit = decompose(truth)
+    assert error(fit, truth) < 1e-5
+    assert max(fit.ring.rank) <= 2 * max(rank)
+    assert fit.ring.parameters < 2.5 * sum(np.size(core) for core in random_cores((30, 28, 26), rank, seed=1))
 
 
 def test_colour_bonds_stay_within_their_natural_limits():
@@ -252,6 +273,25 @@ def test_growth_does_not_hang_on_the_seed():
     assert max(errors) < 1.15 * min(errors)
 
 
+def test_only_exact_data_do_without_a_ridge():
+    knob, least = Knob("ridge", 0), Penalties(1e-4, (0.0,))
+    assert knob.turned(least, up=False) is None
+    without = knob.turned(least, up=False, exact=True)
+    assert without.ridge == 0.0
+    assert knob.turned(without, up=False, exact=True) is None
+    assert knob.turned(without, up=True).ridge == pytest.approx(1e-4)
+    assert knob.turned(Penalties(0.9, (0.0,)), up=True) is None
+
+
+def test_a_knob_that_cannot_be_turned_down_is_turned_up_once():
+    knobs, given = Knobs([Knob("smooth", 0)]), Penalties(0.1, (0.0,))
+    turned = knobs.turned(0, given, size=100)
+    assert turned.smooth[0] > 0
+    assert not knobs.answer(0, given, turned, -3.0)
+    assert knobs.turned(0, given, size=100) is None
+    assert not knobs.due(size=100)
+
+
 def test_a_knob_that_is_turned_to_and_fro_rests():
     knobs, given = Knobs([Knob("ridge", 0)]), Penalties(0.1, (0.0,))
     low, high = 0.1 / 3, 0.1
@@ -299,8 +339,9 @@ def test_an_automatic_fit_goes_on_from_its_checkpoint(tmp_path):
 
 def test_a_given_start_is_grown_from():
     truth = waves()
-    start = decompose(truth, 2, solver=AWRTRD(sweeps=3)).ring
-    fit = decompose(truth, init=start)
+    x, _ = spoiled(truth, 1.0, 0.0)
+    start = decompose(x, 2, solver=AWRTRD(sweeps=3)).ring
+    fit = decompose(x, init=start)
     assert all(grown >= given for grown, given in zip(fit.ring.rank, start.rank, strict=True))
     assert error(fit, truth) < error(type("Start", (), {"ring": start}), truth)
 

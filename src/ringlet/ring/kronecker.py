@@ -1,6 +1,7 @@
 """A Gram matrix as the sum of Kronecker products that a narrow bond makes it. Pure maths, float64."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
@@ -47,7 +48,11 @@ class KroneckerSum:
         return float(np.einsum("maa->m", self.left) @ np.einsum("mbb->m", self.right))
 
     def norm(self) -> float:
-        """Frobenius norm, from the inner products of the terms."""
+        """Frobenius norm, from the inner products of the terms; computed once."""
+        return self._norm
+
+    @cached_property
+    def _norm(self) -> float:
         left, right = (part.reshape(len(part), -1) for part in (self.left, self.right))
         return sqrt(max(float(np.vdot(left @ left.T, right @ right.T)), 0.0))
 

@@ -18,7 +18,7 @@ from ringlet.robust import Kernel
 from ringlet.solvers.bond_growth import BondGrowth
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.heldout import Judge, hide
-from ringlet.solvers.penalties import Knobs, Penalties, open_knobs
+from ringlet.solvers.penalties import Knobs, Penalties, Tuning, open_knobs
 from ringlet.solvers.problem import Problem, first_look
 from ringlet.solvers.recall import name_cores, recall_array, recall_number
 from ringlet.solvers.restarts import Restarts
@@ -82,7 +82,7 @@ class AutomaticRun:
         self._start = start
         if isinstance(solver.ridge, str):
             run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE / run.level)
-        self._trials = Trials(run, judge.scaled(run.size))
+        self._trials = Trials(run, judge.scaled(run.size, run.level))
         self._stand = self._trials.here()
         self._open_knobs = open_knobs(solver, problem.source.shape)
         self._knobs = Knobs(self._open_knobs)
@@ -97,7 +97,6 @@ class AutomaticRun:
         self._size()
         self._last_gain = inf  # of a sweep, in dB
         self._gained, self._rounds_idle = 0.0, 0  # dB since progress was seen last, and rounds
-        self._turns = 0  # turns of knobs that helped since growth ended
         self._closing = 0  # sweeps with all entries
 
     @property
@@ -133,15 +132,15 @@ class AutomaticRun:
         """One round."""
         if number == 1:
             self._begin()
-        if self._closing or (self._idle() and not self._grows_again() and not self._begins_again(number)):
+        if self._closing or (self._idle() and not self._begins_again(number)):
             return self._close(number)
         before = self._stand
-        self._stand, ready = self._swept(number)
+        self._stand, tuning = self._swept(number)
         self._last_gain = self._trials.compare(self._stand, before).gain
         if self._growth.ended:
             self._note_progress()
         else:
-            self._grow(number, ready)
+            self._grow(number, tuning)
         error = self._trials.error(self._stand) * self._run.size
         return replace(self._stand.report, settling=True, stalled=False, held_out=error)
 
@@ -158,44 +157,37 @@ class AutomaticRun:
             self._stand = stand
             self._size()
 
-    def _swept(self, number: int) -> tuple[Stand, bool]:
-        """Where a sweep leads in which knobs are turned, and whether none was left that helps."""
+    def _swept(self, number: int) -> tuple[Stand, Tuning]:
+        """Where a sweep leads in which knobs are turned, and what became of them."""
         due = self._knobs.due(self._stand.parameters, self._waiting())
-        if self._last_gain > _FAST or not due:  # it is too early to tell what helps
-            return self._trials.swept(self._stand.position, number), not due
+        if not due:
+            return self._trials.swept(self._stand.position, number), Tuning.DONE
+        if self._last_gain > _FAST:  # too early to tell what helps
+            return self._trials.swept(self._stand.position, number), Tuning.EARLY
         stand, helped = self._trials.forked(self._stand, number, self._knobs, due)
-        self._turns += helped
-        return stand, not helped
+        return stand, Tuning.HELPED if helped else Tuning.IN_VAIN
 
     def _waiting(self) -> tuple[str, ...]:
         """Knobs that are not turned yet.
 
-        A model of too small a rank would take for wrong what it cannot reach: the width waits until bonds have grown,
-        and smoothness while they bring much. The ridge does not: bonds must not make up for one that is too large.
+        A model of too small a rank would take for wrong what it cannot reach: the width waits until wider bonds bring
+        nothing, and smoothness while they bring much. The ridge does not: bonds must not make up for one that is too
+        large.
         """
-        if self._growth.ended:
+        if self._growth.ended or self._growth.failed:
             return ()
         return ("width", "smooth") if self._growth.eager else ("width",)
 
-    def _grow(self, number: int, ready: bool) -> None:
-        self._stand = self._growth.grown(self._stand, self._last_gain, number, ready=ready)
+    def _grow(self, number: int, tuning: Tuning) -> None:
+        self._stand = self._growth.grown(self._stand, self._last_gain, number, tuning)
         if self._growth.ended:
             self._stand = self._growth.trimmed(self._stand, number)
-            self._turns = self._rounds_idle = 0
-            self._gained = 0.0
+            self._gained, self._rounds_idle = 0.0, 0
         self._size()
 
     def _size(self) -> None:
         """While bonds grow, look at what the next larger ring needs, so that this one and that one see the same."""
         self._trials.size_for(None if self._growth.ended else self._growth.next_rank(self._stand))
-
-    def _grows_again(self) -> bool:
-        """Begin to grow anew, once, if penalties or width have changed since growth ended: other bonds may pay now."""
-        if not self._turns or self._problem.choice is None or not self._growth.begin_again(self._stand):
-            return False
-        self._rounds_idle = 0
-        self._size()
-        return True
 
     def _begins_again(self, number: int) -> bool:
         """Begin anew, once, if a fit of a given rank stands still although the rank could do better."""
@@ -248,7 +240,6 @@ class AutomaticRun:
             min(self._last_gain, 1e9),
             self._gained,
             self._rounds_idle,
-            self._turns,
             self._closing,
             self._restarts.done,
         ]
@@ -281,7 +272,7 @@ class AutomaticRun:
         ridge, width = numbers("penalties")
         penalties = Penalties(None if ridge < 0 else ridge, tuple(numbers("smooth")), width)
         self._last_gain, self._gained, *counters = numbers("numbers")
-        self._rounds_idle, self._turns, self._closing, restarted = map(int, counters)
+        self._rounds_idle, self._closing, restarted = map(int, counters)
         self._restarts.done = bool(restarted)
         self._growth.resume(numbers("growth"))
         self._knobs.resume(numbers("knobs"))

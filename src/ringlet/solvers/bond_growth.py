@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil, log, log2, log10
+from math import log, log10
 
 from ringlet.errors import BudgetError
 from ringlet.ring.bond import canonical_bond
 from ringlet.ring.chain import Core
 from ringlet.sampling import Purpose, stream
+from ringlet.solvers.penalties import Tuning
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.rank_growth import parameters, wider_rank
 from ringlet.solvers.trials import Stand, Trials
@@ -15,17 +16,21 @@ from ringlet.solvers.widening import evened, sides, widen, with_features
 
 __all__ = ["BondGrowth"]
 
+_STEP, _WIDE = 2.0, 8  # the factor by which bonds of this width and more grow,
+_SMALL_STEP = 1.3  # and that of narrower ones, and of all after a growth that gained nothing
 _SETTLED = 0.1  # dB a sweep: below, a rank has shown what it can do
 _FAST = 0.7  # dB a sweep: above, it is too early to tell what bonds bring
 _SETTLING_ROUNDS = 3
 _LARGE = 0.3  # dB: a growth that gains more is followed by the next at once
 _SIMILAR = 0.7  # bonds that promise this part of what the best one does grow together with it,
 _UNLIKE, _SHORT = 4, 8  # and those that are so many times narrower, unless beside a mode of fewer slices
-_WORTH = 0.05  # dB that wider bonds have to gain, and narrower ones may lose
+_WORTH = 0.05  # dB that wider bonds have to gain,
+_SPARED = 0.05  # and narrower ones may lose
+_EXACT = 1e-4  # held-out error, in data ranges, of data that a ring describes exactly: narrower bonds get so many
+_REFITS, _FIRST_REFIT = 8, 4  # sweeps to show that they do, too; and the number of the first among a round's trials
 _SLOWING = 0.7  # a plain sweep gains this part of what the one before gained
 _SURE, _LIKELY = 2.0, 1.0  # standard errors
-_FAILURES = 4  # so many growths in a row that gained nothing end it, or fewer of a large ring
-_TRIMMED = 2 / 3  # a bond is tried at this part of its width
+_FAILURES = 2  # so many growths in a row that gained nothing, with the same penalties, end it
 
 
 class BondGrowth:
@@ -47,38 +52,32 @@ class BondGrowth:
         self._psnr = None if problem.choice is None else problem.choice.psnr
         self._most = most
         self.ended = False
-        self._again = False  # whether it has begun anew already
-        self._failures = 0  # growths in a row that gained nothing
+        self._failures = 0  # growths in a row that gained nothing, with the same penalties
+        self.failed = False  # the last growth gained nothing
         self._rounds = 0  # slow ones since the last growth
         self.eager = True  # the last growth gained much
 
     def state(self) -> list[float]:
         """All that changes, as numbers."""
-        return [self._most, self.ended, self._again, self._failures, self._rounds, self.eager]
+        return [self._most, self.ended, self._failures, self.failed, self._rounds, self.eager]
 
     def resume(self, state: Sequence[float]) -> None:
         """Go on from a state."""
-        self._most, ended, again, self._failures, self._rounds, eager = map(int, state)
-        self.ended, self._again, self.eager = bool(ended), bool(again), bool(eager)
+        self._most, ended, self._failures, failed, self._rounds, eager = map(int, state)
+        self.ended, self.failed, self.eager = bool(ended), bool(failed), bool(eager)
 
-    def begin_again(self, stand: Stand) -> bool:
-        """Begin to grow anew, once."""
-        if self._again or not self._wider_ranks(stand):
-            return False
-        self.ended, self._again, self._failures = False, True, 0
-        return True
-
-    def grown(self, stand: Stand, gain: float, number: int, *, ready: bool) -> Stand:
+    def grown(self, stand: Stand, gain: float, number: int, tuned: Tuning) -> Stand:
         """The same or a wider ring, after a sweep that gained so many decibels; growth may end with that.
 
-        It is ready when penalties cannot be better at this rank: bonds must not make up for them, and growths that
-        gained nothing may do so with other ones.
+        Bonds must not make up for penalties, and growths that gained nothing may do so with other ones.
         """
+        if tuned is Tuning.HELPED:
+            self._failures = 0
         options = self._wider_ranks(stand)
-        if (ready and self._failures >= self._patience(stand)) or not options:
+        if self._failures >= _FAILURES or not options:
             self.ended = True
             return stand
-        if not self._ripe(stand, gain, ready):
+        if not self._ripe(stand, gain, tuned):
             return stand
         try:
             wider = self._tried(stand, options, max(0.0, gain), number)
@@ -101,47 +100,51 @@ class BondGrowth:
         options = self._wider_ranks(stand)
         return tuple(options[bond][bond] if bond in options else width for bond, width in enumerate(stand.rank))
 
-    def _ripe(self, stand: Stand, gain: float, ready: bool) -> bool:
+    def _ripe(self, stand: Stand, gain: float, tuned: Tuning) -> bool:
         """Whether the rank has shown what it can do."""
         if stand.report.settling or gain > _FAST:
             return False
+        if self.failed:
+            return tuned is Tuning.DONE
         self._rounds += 1
         if self.eager:
-            return self._rounds >= 2 * _SETTLING_ROUNDS or (ready and gain < _LARGE)
-        settled = gain < _SETTLED and (self._rounds > 1 or not self._failures)
-        return settled or self._rounds >= _SETTLING_ROUNDS
-
-    def _patience(self, stand: Stand) -> int:
-        """Growths in a row that may fail: many of a small ring, where they cost little, one of a large one."""
-        return min(max(1, int(log2(max(1.0, self._most / stand.parameters)))), _FAILURES)
+            return self._rounds >= 2 * _SETTLING_ROUNDS or (tuned >= Tuning.IN_VAIN and gain < _LARGE)
+        return gain < _SETTLED or self._rounds >= _SETTLING_ROUNDS
 
     def _tried(self, stand: Stand, options: dict[int, tuple[int, ...]], gain: float, number: int) -> Stand:
         """Wider bonds where they promise most, if they pay; else the ring as it was."""
         found = {bond: self._with_bond(stand, bond, rank[bond], number) for bond, rank in options.items()}
-        best, *others = self._promising(stand, found, gain)
-        cores: Sequence[Core] = found[best].position.cores
-        for bond in others:
-            cores = with_features(cores, bond, found[bond].position.cores)
-        wider = self._trials.swept(replace(stand.position, cores=tuple(cores)), number, 3)
+        wider = self._joined(stand, found, self._promising(stand, found, gain), number)
         verdict = self._trials.compare(wider, stand)
         gains = verdict.certainty > _SURE and verdict.gain > _WORTH
         paid = gains and verdict.gain > _WORTH + (_SLOWING + _SLOWING**2) * gain  # or else it is too early
         self._failures = 0 if gains else self._failures + 1
+        self.failed = not gains
         self.eager = paid and verdict.gain > _LARGE
         return wider if paid else stand
+
+    def _joined(self, stand: Stand, found: dict[int, Stand], chosen: Sequence[int], number: int) -> Stand:
+        """Where a sweep leads with all chosen bonds as wide as they were found; the same without any."""
+        if not chosen:
+            return stand
+        best, *others = chosen
+        cores: Sequence[Core] = found[best].position.cores
+        for bond in others:
+            cores = with_features(cores, bond, found[bond].position.cores)
+        return self._trials.swept(replace(stand.position, cores=tuple(cores)), number, 3)
 
     def _with_bond(self, stand: Stand, bond: int, width: int, number: int) -> Stand:
         """One bond wider, by features that the residual has across it."""
         first, later = sides(bond, len(self._shape))
         rng = stream(self._seed, Purpose.GROWTH, number, bond)
-        cores: Sequence[Core] = widen(stand.position.cores, bond, width, rng)
+        position = replace(stand.position, cores=tuple(widen(stand.position.cores, bond, width, rng)))
         for mode, step in ((later, 1), (first, 1), (later, 2)):
-            wider = self._trials.swept(replace(stand.position, cores=tuple(cores)), number, step, [mode])
-            cores = evened(wider.position.cores, bond, stand.rank[bond])
-        return replace(wider, position=replace(wider.position, cores=tuple(cores)))
+            position = self._trials.updated(position, number, step, mode)
+            position = replace(position, cores=tuple(evened(position.cores, bond, stand.rank[bond])))
+        return self._trials.at(stand, position.cores)
 
     def _promising(self, stand: Stand, found: dict[int, Stand], gain: float) -> list[int]:
-        """The bond that gains most for its size, and those that grow with it."""
+        """The bond that gains most for its size, and those that grow with it; none if none gains."""
         shape = self._shape
         promises = {}
         for bond, wider in found.items():
@@ -149,10 +152,12 @@ class BondGrowth:
             gained -= gain * 2 / len(shape)  # what the updates bring without it
             promises[bond] = gained / log(wider.parameters / stand.parameters)
         best, *others = sorted(found, key=lambda bond: -promises[bond])
+        if promises[best] <= 0:
+            return []
         chosen, rank = [best], found[best].rank
         for bond in others:
             together = (*rank[:bond], found[bond].rank[bond], *rank[bond + 1 :])
-            similar = promises[bond] >= _SIMILAR * promises[best] > 0
+            similar = promises[bond] >= _SIMILAR * promises[best]
             narrow = min(shape[bond - 1], shape[bond]) >= _SHORT and _UNLIKE * rank[bond] < max(rank)
             if (similar or narrow) and parameters(shape, together) <= self._most:
                 chosen.append(bond)
@@ -163,32 +168,47 @@ class BondGrowth:
         """For every bond that may grow, the rank that this would give."""
         if self.reached(stand):
             return {}
-        options = {bond: wider_rank(self._shape, stand.rank, bond, self._most) for bond in range(len(self._shape))}
+        steps = [_STEP if width >= _WIDE and not self._failures else _SMALL_STEP for width in stand.rank]
+        options = {bond: wider_rank(self._shape, stand.rank, bond, step, self._most) for bond, step in enumerate(steps)}
         return {bond: wider for bond, wider in options.items() if wider is not None}
 
     def trimmed(self, stand: Stand, number: int) -> Stand:
         """The ring without the weakest parts of bonds, as far as the held-out entries do not miss them."""
         kept = stand
         for bond in sorted(range(len(self._shape)), key=lambda bond: -stand.rank[bond]):
-            while kept.rank[bond] > 1:
-                narrower = self._trials.at(kept, _cut(kept.position.cores, bond))
+            missed, width = 0, kept.rank[bond] - 1  # the widest bond that is too narrow, and one that may be
+            while missed < width:
+                narrower = self._with_narrower_bond(kept, bond, width, number)
                 if self._misses(narrower, stand):
-                    break
-                kept = narrower
+                    missed = width
+                else:
+                    kept = narrower
+                width = (missed + kept.rank[bond]) // 2
         if kept is stand:
             return stand
         swept = self._trials.swept(kept.position, number, 3)
         return stand if self._misses(swept, stand) else swept
 
+    def _with_narrower_bond(self, stand: Stand, bond: int, width: int, number: int) -> Stand:
+        """One bond narrower; of exact data it is the ring that sweeps lead to from there.
+
+        A ring that is too wide may use all of its bonds, and still a narrower one is as good. Only where nothing else
+        is left of the data can a few sweeps tell.
+        """
+        narrower = self._trials.at(stand, _cut(stand.position.cores, bond, width))
+        if self._trials.error(stand) < _EXACT:
+            for step in range(_FIRST_REFIT, _FIRST_REFIT + _REFITS):
+                narrower = self._trials.swept(narrower.position, number, step)
+        return narrower
+
     def _misses(self, narrower: Stand, stand: Stand) -> bool:
         verdict = self._trials.compare(narrower, stand)
-        worse = verdict.gain - _LIKELY * verdict.doubt < -_WORTH
+        worse = verdict.gain - _LIKELY * verdict.doubt < -_SPARED
         return worse or (self.reached(stand) and not self.reached(narrower))
 
 
-def _cut(cores: Sequence[Core], bond: int) -> list[Core]:
-    """Cores with one bond narrower by a third, at least by one: its weakest directions are left out."""
-    width = min(ceil(_TRIMMED * cores[bond].shape[0]), cores[bond].shape[0] - 1)
+def _cut(cores: Sequence[Core], bond: int, width: int) -> list[Core]:
+    """Cores with one bond of this width: its weakest directions are left out."""
     cut = canonical_bond(cores, bond)
     cut[bond - 1] = cut[bond - 1][:, :, :width]
     cut[bond] = cut[bond][:width]

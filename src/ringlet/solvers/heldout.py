@@ -30,6 +30,7 @@ _PROBE_ENTRIES, _PROBES = 1 << 19, 4  # larger data are judged on so many random
 _PROBE_BYTES = 16  # for every entry of a probe while it is judged
 _WIDTH = 5.0  # of the judging kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
+_PRECISION = 1e-5  # of the data's range, or of their level if that is larger: what is smaller makes no difference
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
 _FAR, _ROUNDS = 3.0, 6  # the median leaves out what is further off than so many deviations, found in so many rounds
@@ -139,10 +140,13 @@ class Judge:
     Parameters
     ----------
     probes : sequence of Probe
+    precision : float
+        Residuals are not told from each other below it.
     """
 
-    def __init__(self, probes: Sequence[Probe]) -> None:
+    def __init__(self, probes: Sequence[Probe], precision: float = 1e-12) -> None:
         self._probes = probes
+        self._precision = precision
         values = np.concatenate([probe.values for probe in probes])
         flat = background(values) if values.size else None
         self._varied = values != flat  # a background that every model finds says nothing of what is far off
@@ -162,9 +166,10 @@ class Judge:
         lot = Lot.of(shape, share, seed)
         return cls([_probe(source, lot, block) for block in blocks]), lot
 
-    def scaled(self, size: float) -> "Judge":
-        """The judge of models of the data divided by `size`."""
-        return Judge([replace(probe, values=np.clip(probe.values / size, -1e12, 1e12)) for probe in self._probes])
+    def scaled(self, size: float, level: float) -> "Judge":
+        """The judge of models of the data divided by `size`, which then lie as far from zero as `level`, at least 1."""
+        probes = [replace(probe, values=np.clip(probe.values / size, -1e12, 1e12)) for probe in self._probes]
+        return Judge(probes, _PRECISION * level)
 
     def __len__(self) -> int:
         return sum(len(probe.values) for probe in self._probes)
@@ -188,23 +193,24 @@ class Judge:
         deviation = float(np.std(difference)) / sqrt(len(difference))
         certainty = float(np.mean(difference)) / deviation if deviation else 0.0
         near = np.maximum(before, after)
-        gain = 20 * log10(_weighted_size(old, near) / _weighted_size(new, near))
-        doubt = _DECIBEL * deviation / max(float(np.mean(before * (1 - before))), 1e-300)
+        gain = 20 * log10(self._weighted_size(old, near) / self._weighted_size(new, near))
+        lost = float(np.mean(before * (1 - before))) + 0.5 * (self._precision / width) ** 2
+        doubt = _DECIBEL * deviation / lost
         return Verdict(gain, certainty, doubt)
 
     def error(self, residuals: Array64) -> float:
         """Root mean square of the residuals under the judging kernel, in units of the data's size."""
         if not len(self):
             return nan
-        return _weighted_size(residuals, np.exp(-0.5 * (residuals / self._width(residuals)) ** 2))
+        weights = np.exp(-0.5 * (residuals / self._width(residuals)) ** 2)
+        return self._weighted_size(residuals, weights if weights.any() else np.ones_like(weights))
 
     def _width(self, residuals: Array64) -> float:
-        return _judging_width(residuals[self._varied])
+        return max(_judging_width(residuals[self._varied]), self._precision)
 
-
-def _weighted_size(residuals: Array64, weights: Array64) -> float:
-    mean = float(weights @ residuals**2) / max(float(weights.sum()), 1e-300)
-    return max(sqrt(mean), float(np.finfo(float).tiny ** 0.25))
+    def _weighted_size(self, residuals: Array64, weights: Array64) -> float:
+        mean = float(weights @ residuals**2) / max(float(weights.sum()), 1e-300)
+        return sqrt(mean + self._precision**2)
 
 
 def _judging_width(residuals: Array64) -> float:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ringlet.solvers.robust_ring import RobustRing
 
-__all__ = ["Knob", "Knobs", "Penalties", "open_knobs"]
+__all__ = ["Knob", "Knobs", "Penalties", "Tuning", "open_knobs"]
 
 _ORDERED = 8  # modes of fewer slices are not smoothed
 _RIDGE_STEP, _RIDGE_LEAST, _RIDGE_MOST = 3.0, 1e-4, 1.0
@@ -20,6 +21,15 @@ _WEAK = 0.03  # smoothness up to which less is taken unless that is likely to be
 _AT_ONCE = 2  # knobs that are turned in a sweep
 _MISSES = 2  # turns in a row, one each way, after which a knob rests
 _REST = 1.5  # until the ring has grown by this factor
+
+
+class Tuning(IntEnum):
+    """What a sweep did about the knobs."""
+
+    EARLY = 0  # nothing yet
+    HELPED = 1
+    IN_VAIN = 2  # turned some, and others are left
+    DONE = 3  # all rest
 
 
 @dataclass(frozen=True)
@@ -69,8 +79,8 @@ class Knob:
     name: str
     mode: int
 
-    def turned(self, given: Penalties, up: bool) -> Penalties | None:
-        """The next larger or smaller value, or None at the end of the range.
+    def turned(self, given: Penalties, up: bool, *, exact: bool = False) -> Penalties | None:
+        """The next larger or smaller value, or None at the end of the range; only `exact` data do without a ridge.
 
         Examples
         --------
@@ -80,12 +90,14 @@ class Knob:
         True
         """
         if self.name == "smooth":
-            strength = _smoother(given.smooth[self.mode], up)
+            strength = given.smooth[self.mode]
+            strength = _stronger(strength, up, _SMOOTH_STEP, _SMOOTH_LEAST) if strength or not up else _SMOOTH_FIRST
+            strength = min(strength, _SMOOTH_MOST)
             smooth = (*given.smooth[: self.mode], strength, *given.smooth[self.mode + 1 :])
             return None if smooth == given.smooth else replace(given, smooth=smooth)
         if self.name == "ridge":
-            ridge = (given.ridge or _RIDGE_LEAST) * (_RIDGE_STEP if up else 1 / _RIDGE_STEP)
-            return replace(given, ridge=ridge) if _RIDGE_LEAST <= ridge <= _RIDGE_MOST else None
+            ridge = _stronger(given.ridge or 0.0, up, _RIDGE_STEP, _RIDGE_LEAST)
+            return replace(given, ridge=ridge) if given.ridge != ridge <= _RIDGE_MOST and (ridge or exact) else None
         width = given.width * (_WIDTH_STEP if up else 1 / _WIDTH_STEP)
         return replace(given, width=width) if _WIDTH_LEAST <= width <= _WIDTH_MOST else None
 
@@ -130,13 +142,13 @@ class Knobs:
                 chosen.setdefault(knob.mode, at)
         return chosen
 
-    def turned(self, at: int, given: Penalties, size: int) -> Penalties | None:
-        """Other penalties to try; None if a knob cannot be turned. Say with `answer` what they brought."""
+    def turned(self, at: int, given: Penalties, size: int, *, exact: bool = False) -> Penalties | None:
+        """Other penalties to try; None if a knob rests. Say with `answer` what they brought."""
         if size >= _REST * self._size[at]:
             self._misses[at] = self._kept[at] = self._reversals[at] = 0
         self._size[at] = size
-        for _ in range(2):
-            penalties = self._knobs[at].turned(given, self._up[at])
+        while not self._rests(at, size):
+            penalties = self._knobs[at].turned(given, self._up[at], exact=exact)
             if penalties is not None:
                 return penalties
             self._miss(at)
@@ -183,8 +195,8 @@ class Knobs:
         self._up = list(map(bool, up))
 
 
-def _smoother(strength: float, up: bool) -> float:
+def _stronger(strength: float, up: bool, step: float, least: float) -> float:
+    """The next larger strength, or the next smaller one, of which zero is the last."""
     if up:
-        return min(strength * _SMOOTH_STEP, _SMOOTH_MOST) if strength else _SMOOTH_FIRST
-    weaker = strength / _SMOOTH_STEP
-    return weaker if weaker >= _SMOOTH_LEAST else 0.0
+        return max(step * strength, least)
+    return strength / step if strength / step >= least else 0.0

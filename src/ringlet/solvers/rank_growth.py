@@ -15,7 +15,6 @@ _SMALLER = 5  # an automatic ring has at least so many times fewer numbers than 
 _TARGET_SMALLER = 2  # and one that has to reach a target
 _HEADER = 4096  # bytes of a stored ring beside its numbers
 _START = 3
-_GROWTH, _LATER_GROWTH, _LATER = 1.3, 2.0, 8  # factors by which bonds grow: below, and from this width on
 
 
 @dataclass(frozen=True)
@@ -127,21 +126,20 @@ def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
     return (1,) * len(shape)
 
 
-def wider_rank(shape: Sequence[int], rank: Sequence[int], bond: int, most: int) -> tuple[int, ...] | None:
+def wider_rank(
+    shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, most: int
+) -> tuple[int, ...] | None:
     """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if not at all.
-
-    Small bonds grow by a third, others twofold.
 
     Examples
     --------
-    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 10**6)
+    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 2.0, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 2.0, 10**6)
     ((3, 20, 3), None)
     """
 
     def with_bond(width: int) -> tuple[int, ...]:
         return (*rank[:bond], width, *rank[bond + 1 :])
 
-    factor = _GROWTH if rank[bond] < _LATER else _LATER_GROWTH
     wanted = with_bond(max(rank[bond] + 1, ceil(factor * rank[bond])))
     width = bond_limits(shape, wanted)[bond]
     while width > rank[bond] and parameters(shape, with_bond(width)) > most:

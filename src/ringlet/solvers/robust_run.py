@@ -192,12 +192,15 @@ class RobustRun:
         self._narrowest = recall_number(state, "narrowest")
         self._idle_sweeps = int(recall_number(state, "idle_sweeps"))
 
-    def sweep(self, number: int, modes: Sequence[int] | None = None) -> SweepReport:
-        """Update every core once, or those of some modes."""
-        self._draws.modes = self._all_modes if modes is None else modes
-        steps = [self.update(number, mode) for mode in self._draws.modes]
+    def sweep(self, number: int) -> SweepReport:
+        """Update every core once."""
+        return self.report([self.update(number, mode) for mode in self._all_modes])
+
+    def update_alone(self, number: int, mode: int) -> None:
+        """Update one core, and none after it in a sweep of this number."""
+        self._draws.modes = (mode,)
+        self.update(number, mode)
         self._draws.modes = self._all_modes
-        return self.report(steps)
 
     def update(self, number: int, mode: int) -> Step:
         """Update one core in a sweep of this number."""

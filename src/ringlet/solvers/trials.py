@@ -13,6 +13,7 @@ from ringlet.solvers.robust_run import Position, RobustRun
 
 __all__ = ["Stand", "Trials"]
 
+_EXACT = 1e-3  # held-out error, in data ranges, below which the smallest ridge is no longer small
 _TRIALS = 1 << 20  # sweeps that are only tried have numbers from here on; those of the rounds count on
 
 
@@ -63,24 +64,31 @@ class Trials:
         position = replace(stand.position, cores=tuple(cores))
         return Stand(position, stand.report, self._judge.residuals(position.cores))
 
-    def swept(self, position: Position, number: int, step: int = 0, modes: Sequence[int] | None = None) -> Stand:
+    def swept(self, position: Position, number: int, step: int = 0) -> Stand:
         """Where a sweep leads from a position; a `step` above 0 has draws of its own."""
         self._run.go_to(position)
-        return self._stand(self._run.sweep(number + step * _TRIALS, modes))
+        return self._stand(self._run.sweep(number + step * _TRIALS))
 
-    def forked(self, before: Stand, number: int, knobs: Knobs, due: Mapping[int, int]) -> tuple[Stand, int]:
-        """Where a sweep leads in which cores are updated twice, also with a knob turned; and how many turns helped.
+    def updated(self, position: Position, number: int, step: int, mode: int) -> Position:
+        """Where the update of one core leads from a position, without asking the held-out entries."""
+        self._run.go_to(position)
+        self._run.update_alone(number + step * _TRIALS, mode)
+        return self._run.position
+
+    def forked(self, before: Stand, number: int, knobs: Knobs, due: Mapping[int, int]) -> tuple[Stand, bool]:
+        """Where a sweep leads in which cores are updated twice, also with a knob turned; and whether a turn helped.
 
         After each such update the held-out entries choose: a turn costs one core update, not a sweep. `due` names the
         knob for every mode that has one.
         """
-        run, size, helped = self._run, before.parameters, 0
+        run, size, helped = self._run, before.parameters, False
+        exact = self.error(before) < _EXACT
         run.go_to(before.position)
         steps = []
         for mode in range(len(before.position.cores)):
             here = run.position
             steps.append(run.update(number, mode))
-            penalties = knobs.turned(due[mode], here.penalties, size) if mode in due else None
+            penalties = knobs.turned(due[mode], here.penalties, size, exact=exact) if mode in due else None
             if penalties is None:
                 continue
             plain = run.position
@@ -89,7 +97,7 @@ class Trials:
             verdict = self._judge.compare(*(self._judge.residuals(one.cores) for one in (run.position, plain)))
             if knobs.answer(due[mode], here.penalties, penalties, verdict.certainty):
                 steps[-1] = step
-                helped += 1
+                helped = True
             else:
                 run.go_to(plain)
         return self._stand(run.report(steps)), helped
