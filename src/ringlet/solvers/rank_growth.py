@@ -15,6 +15,7 @@ _SMALLER = 5  # an automatic ring has at least so many times fewer numbers than 
 _TARGET_SMALLER = 2  # and one that has to reach a target
 _HEADER = 4096  # bytes of a stored ring beside its numbers
 _START = 3
+_LEAST_STEP = 1.1  # a bond that may not grow by this factor does not grow: it would cost a trial and bring little
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,14 @@ def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
 def wider_rank(
     shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, most: int
 ) -> tuple[int, ...] | None:
-    """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if not at all.
+    """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if hardly at all.
 
     Examples
     --------
     >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 2.0, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 2.0, 10**6)
     ((3, 20, 3), None)
+    >>> wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_250), wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_249)
+    ((5, 22, 5), None)
     """
 
     def with_bond(width: int) -> tuple[int, ...]:
@@ -144,4 +147,4 @@ def wider_rank(
     width = bond_limits(shape, wanted)[bond]
     while width > rank[bond] and parameters(shape, with_bond(width)) > most:
         width -= 1
-    return with_bond(width) if width > rank[bond] else None
+    return with_bond(width) if width >= _LEAST_STEP * rank[bond] else None
