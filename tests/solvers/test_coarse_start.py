@@ -84,10 +84,10 @@ def test_only_ordered_modes_count_as_smooth():
 def test_slices_on_a_line_stay_on_it():
     line = np.arange(24.0)[None, :, None] * [[[1.0, -2.0]]]
     centres = line.reshape(1, 6, 4, 2).mean(axis=2)
-    fine = interpolated(centres, 24, 4)
+    fine = interpolated(centres, 1, np.arange(24), 4)
     np.testing.assert_allclose(fine[:, 2:-2], line[:, 2:-2])
     np.testing.assert_array_equal(fine[:, [0, -1]], centres[:, [0, -1]])
-    assert interpolated(centres, 23, 4).shape == (1, 23, 2)  # the last block is smaller
+    assert interpolated(centres, 1, np.arange(23), 4).shape == (1, 23, 2)  # the last block is smaller
 
 
 def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on(starts, monkeypatch):

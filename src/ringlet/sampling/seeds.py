@@ -20,6 +20,7 @@ class Purpose(IntEnum):
     HOLD_OUT = 8
     GROWTH = 9
     COARSE = 10
+    GUIDES = 11
 
 
 def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:

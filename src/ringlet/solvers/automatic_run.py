@@ -7,7 +7,7 @@ nothing is fitted twice.
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from ringlet.robust import Kernel
 from ringlet.solvers.bond_growth import BondGrowth
 from ringlet.solvers.driver import RunState, SweepReport
 from ringlet.solvers.heldout import Judge, hide
+from ringlet.solvers.hole_guides import guide_holes
 from ringlet.solvers.penalties import Knobs, Penalties, Tuning, open_knobs
 from ringlet.solvers.problem import Problem, first_look
 from ringlet.solvers.recall import name_cores, recall_array, recall_number
@@ -41,11 +42,19 @@ _SURE = 2.0  # standard errors by which a ring to begin with has to be better
 _LAST_SWEEPS = 2  # with all entries, at the end
 
 
-def hold_out(problem: Problem) -> tuple[Problem, Judge]:
-    """The problem without a few entries, and the judge that knows them."""
-    judge, lot = Judge.of(problem.source, problem.survey.observed, problem.seed)
-    hidden = hide(problem.source, lot)
-    return replace(problem, source=hidden, survey=first_look(hidden, problem.executor)), judge
+def hold_out(problem: Problem, budget: int | None = None) -> tuple[Problem, Problem, Judge]:
+    """The problem with guides in large holes, the same without a few entries, and the judge that knows them."""
+    whole, observed = problem.source, problem.survey.observed
+    judge, lot = Judge.of(whole, observed, problem.seed)
+    seen = hide(whole, lot)
+    if observed < prod(whole.shape):
+        whole = guide_holes(whole, seen, problem.seed, budget)
+        seen = hide(whole, lot)
+    return (
+        replace(problem, source=whole),
+        replace(problem, source=seen, survey=first_look(seen, problem.executor)),
+        judge,
+    )
 
 
 class AutomaticRun:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.chain import Core
 from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import Block, Source
 
-__all__ = ["block_medians", "interpolated", "smooth_modes"]
+__all__ = ["block_medians", "interpolated", "medians", "smooth_modes"]
 
 _TESTED_ENTRIES = 1 << 19
 _NEAR = 2  # slices apart
@@ -73,12 +72,12 @@ def block_medians(source: Source, factors: Sequence[int], dtype: np.dtype[Any]) 
     parts = []
     for start in range(0, shape[cut], slices):
         block = (*whole[:cut], slice(start, min(start + slices, shape[cut])), *whole[cut + 1 :])
-        parts.append(_medians(_read(source, block).astype(dtype), factors))
+        parts.append(medians(_read(source, block).astype(dtype), factors))
     return np.concatenate(parts, axis=cut)
 
 
-def _medians(values: NDArray[Any], factors: Sequence[int]) -> NDArray[Any]:
-    """Medians of the blocks of an array, the last ones smaller."""
+def medians(values: NDArray[Any], factors: Sequence[int]) -> NDArray[Any]:
+    """Medians of the blocks of an array, the last ones smaller; NaN are left out."""
     missing = [(0, -length % factor) for length, factor in zip(values.shape, factors, strict=True)]
     padded = np.pad(values, missing, constant_values=np.nan)
     coarse = tuple(length // factor for length, factor in zip(padded.shape, factors, strict=True))
@@ -91,18 +90,18 @@ def _medians(values: NDArray[Any], factors: Sequence[int]) -> NDArray[Any]:
     return np.asarray((below / 2 + above / 2)[..., 0])
 
 
-def interpolated(core: Core, slices: int, factor: int) -> Core:
-    """A core with so many slices instead of one for every block of `factor`, on lines between the blocks' centres.
+def interpolated(values: NDArray[Any], axis: int, index: NDArray[np.intp], factor: int) -> NDArray[Any]:
+    """Values at these slices, where there is one for every block of `factor`, on lines between the blocks' centres.
 
     Examples
     --------
-    >>> interpolated(np.array([0.0, 4.0]).reshape(1, 2, 1), 4, 2).ravel()
+    >>> interpolated(np.array([0.0, 4.0]), 0, np.arange(4), 2)
     array([0., 1., 3., 4.])
     """
     if factor == 1:
-        return core
-    last = core.shape[1] - 1
-    place = np.clip((np.arange(slices) + 0.5) / factor - 0.5, 0, last)
-    left = np.minimum(place.astype(np.intp), last - 1)
-    share = (place - left)[:, None].astype(core.dtype)
-    return np.asarray(core[:, left] * (1 - share) + core[:, left + 1] * share)
+        return values.take(index, axis)
+    last = values.shape[axis] - 1
+    place = np.clip((index + 0.5) / factor - 0.5, 0, last)
+    left = place.astype(np.intp)
+    share = (place - left).astype(values.dtype).reshape([-1 if mode == axis else 1 for mode in range(values.ndim)])
+    return np.asarray(values.take(left, axis) * (1 - share) + values.take(np.minimum(left + 1, last), axis) * share)

@@ -92,7 +92,7 @@ def _fitted(
     choice = replace(problem.choice, bytes=min(most, prod(source.shape) // _SMALLER) * itemsize)
     rank = start_rank(source.shape, choice.most_parameters(source.shape, itemsize))
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
-    seen, judge = hold_out(coarse)
+    coarse, seen, judge = hold_out(coarse)
     samples, sampling = solver.columns()
     with closing(RobustRun(solver, seen, threads, samples=samples, sampling=sampling, steady=False)) as run:
         fit = AutomaticRun(solver, coarse, run, judge, lambda: None)
@@ -101,7 +101,8 @@ def _fitted(
             raise KeyboardInterrupt
         ring, penalties = fit.snapshot().ring(), fit.penalties
     shape = problem.source.shape
-    cores = [interpolated(np.asarray(core), *sizes) for core, *sizes in zip(ring.cores, shape, factors, strict=True)]
+    sizes = zip(ring.cores, shape, factors, strict=True)
+    cores = [interpolated(np.asarray(core), 1, np.arange(length), factor) for core, length, factor in sizes]
     if not all(map(np.any, cores)):  # medians of zero, of sparse data: no fit can go on from there
         return None
     return CoarseStart(TensorRing(cores), penalties.refined(factors))

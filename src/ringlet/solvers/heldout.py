@@ -46,17 +46,20 @@ class Lot:
         One random number for every index of every mode; those of an entry's indices are added and mixed.
     threshold : int
         Mixed numbers below it are drawn.
+    together : tuple of int
+        Modes along which entries are missing together. Where there are some, half of the entries are drawn together.
     """
 
     tables: tuple[NDArray[np.uint32], ...]
     threshold: int
+    together: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, shape: Sequence[int], share: float, seed: int) -> "Lot":
+    def of(cls, shape: Sequence[int], share: float, seed: int, together: tuple[int, ...] = ()) -> "Lot":
         """The lot that draws this share of all entries."""
         rng = stream(seed, Purpose.HOLD_OUT)
         tables = tuple(rng.integers(0, 1 << 32, length, np.uint32) for length in shape)
-        return cls(tables, int(share * (1 << 32)))
+        return cls(tables, int((share / 2 if together else share) * (1 << 32)), together)
 
     def drawn(self, block: Block, order: Sequence[int]) -> NDArray[np.bool_]:
         """Which entries of a block are held out, with the axes in the given order.
@@ -67,7 +70,16 @@ class Lot:
         >>> bool(0.04 < lot.drawn((slice(None), slice(None)), (0, 1)).mean() < 0.06)
         True
         """
-        numbers = [self.tables[mode][block[mode]] for mode in order]
+        drawn = self._draw([self.tables[mode][block[mode]] for mode in order])
+        return drawn | self.drawn_together(block, order) if self.together else drawn
+
+    def drawn_together(self, block: Block, order: Sequence[int]) -> NDArray[np.bool_]:
+        """Which of them are held out with all others along the modes of `together`."""
+        if not self.together:
+            return np.zeros([len(self.tables[mode][block[mode]]) for mode in order], np.bool_)
+        return self._draw([self.tables[mode][block[mode]] * np.uint32(mode not in self.together) for mode in order])
+
+    def _draw(self, numbers: Sequence[NDArray[np.uint32]]) -> NDArray[np.bool_]:
         mixed = reduce(np.add.outer, numbers)
         mixed ^= mixed >> np.uint32(16)
         mixed *= np.uint32(0x7FEB352D)
@@ -127,11 +139,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Probe:
-    """Held-out entries of one subtensor: the indices of it, where they are, and their values in units of the size."""
+    """Held-out entries of one subtensor: the indices of it, where they are, their values, and which are together."""
 
     index: tuple[NDArray[np.intp], ...]
     places: NDArray[np.intp]
     values: Array64
+    together: NDArray[np.bool_]
 
 
 class Judge:
@@ -142,11 +155,19 @@ class Judge:
     probes : sequence of Probe
     precision : float
         Residuals are not told from each other below it.
+    missing : float
+        Share of the data that is missing: entries held out together speak for those, single ones for the others.
+    length : int
+        How many are held out together.
     """
 
-    def __init__(self, probes: Sequence[Probe], precision: float = 1e-12) -> None:
-        self._probes = probes
-        self._precision = precision
+    def __init__(
+        self, probes: Sequence[Probe], *, precision: float = 1e-12, missing: float = 0.0, length: int = 1
+    ) -> None:
+        self._probes, self._precision, self._missing, self._length = probes, precision, missing, length
+        together = np.concatenate([probe.together for probe in probes])
+        self._shares = _shares(together, missing)
+        self._like = np.where(together, float(length), 1.0)  # so many entries count as one
         values = np.concatenate([probe.values for probe in probes])
         flat = background(values) if values.size else None
         self._varied = values != flat  # a background that every model finds says nothing of what is far off
@@ -163,13 +184,19 @@ class Judge:
         looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
         share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
         share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
-        lot = Lot.of(shape, share, seed)
-        return cls([_probe(source, lot, block) for block in blocks]), lot
+        together = _missing_together(source, blocks) if observed < entries else ()
+        length = prod(shape[mode] for mode in together)
+        if share * observed < 2 * _TOO_FEW * length:
+            together, length = (), 1
+        lot = Lot.of(shape, share, seed, together)
+        return cls(
+            [_probe(source, lot, block) for block in blocks], missing=1.0 - observed / entries, length=length
+        ), lot
 
     def scaled(self, size: float, level: float) -> "Judge":
         """The judge of models of the data divided by `size`, which then lie as far from zero as `level`, at least 1."""
         probes = [replace(probe, values=np.clip(probe.values / size, -1e12, 1e12)) for probe in self._probes]
-        return Judge(probes, _PRECISION * level)
+        return Judge(probes, precision=_PRECISION * level, missing=self._missing, length=self._length)
 
     def __len__(self) -> int:
         return sum(len(probe.values) for probe in self._probes)
@@ -190,11 +217,12 @@ class Judge:
         width = self._width(old)
         before, after = (np.exp(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
         difference = after - before
-        deviation = float(np.std(difference)) / sqrt(len(difference))
-        certainty = float(np.mean(difference)) / deviation if deviation else 0.0
-        near = np.maximum(before, after)
+        mean = float(self._shares @ difference)
+        deviation = sqrt(float(self._shares**2 * self._like @ (difference - mean) ** 2))
+        certainty = mean / deviation if deviation else 0.0
+        near = self._shares * np.maximum(before, after)
         gain = 20 * log10(self._weighted_size(old, near) / self._weighted_size(new, near))
-        lost = float(np.mean(before * (1 - before))) + 0.5 * (self._precision / width) ** 2
+        lost = float(self._shares @ (before * (1 - before))) + 0.5 * (self._precision / width) ** 2
         doubt = _DECIBEL * deviation / lost
         return Verdict(gain, certainty, doubt)
 
@@ -202,8 +230,8 @@ class Judge:
         """Root mean square of the residuals under the judging kernel, in units of the data's size."""
         if not len(self):
             return nan
-        weights = np.exp(-0.5 * (residuals / self._width(residuals)) ** 2)
-        return self._weighted_size(residuals, weights if weights.any() else np.ones_like(weights))
+        near = np.exp(-0.5 * (residuals / self._width(residuals)) ** 2)
+        return self._weighted_size(residuals, self._shares * near if near.any() else self._shares)
 
     def _width(self, residuals: Array64) -> float:
         return max(_judging_width(residuals[self._varied]), self._precision)
@@ -228,4 +256,25 @@ def _probe(source: Source, lot: Lot, block: tuple[NDArray[np.intp], ...]) -> Pro
     values, observed = source.read(block)
     drawn = lot.drawn(block, range(len(block)))
     places = np.flatnonzero(drawn if observed is None else drawn & observed)
-    return Probe(block, places, values.ravel()[places].astype(np.float64))
+    together = lot.drawn_together(block, range(len(block))).ravel()[places]
+    return Probe(block, places, values.ravel()[places].astype(np.float64), together)
+
+
+def _missing_together(source: Source, blocks: Sequence[tuple[NDArray[np.intp], ...]]) -> tuple[int, ...]:
+    """Modes along which all entries are missing or none is, as the colours of a pixel, if two others are left."""
+    modes, seen = set(range(len(source.shape))), set[int]()
+    for block in blocks:
+        _, observed = source.read(block)
+        if observed is not None:
+            modes = {mode for mode in modes if bool((observed == observed.take([0], axis=mode)).all())}
+            seen |= {mode for mode, length in enumerate(observed.shape) if length > 1}
+    together = sorted(modes & seen)
+    return tuple(together) if len(together) <= len(source.shape) - 2 else ()
+
+
+def _shares(together: NDArray[np.bool_], missing: float) -> Array64:
+    """How much each entry counts: those held out together as the missing ones, the others as the rest; 1 in all."""
+    counts = np.count_nonzero(together), np.count_nonzero(~together)
+    if min(counts) == 0:
+        return np.full(len(together), 1.0 / max(len(together), 1))
+    return np.where(together, missing / counts[0], (1.0 - missing) / counts[1])

@@ -122,7 +122,7 @@ class RobustRing(IterativeSolver):
         automatic = problem.choice is not None or isinstance(self.smooth, str)
         if automatic and sampling.endswith("rows"):
             raise ArgumentError(f"sampling={sampling!r} needs a given rank and a given smooth, not 'auto'")
-        seen, judge = hold_out(problem) if automatic else (problem, None)
+        whole, seen, judge = hold_out(problem, self.budget) if automatic else (problem, problem, None)
         with ExitStack() as stack:
             threads = stack.enter_context(Threads(self.threads))
             placement = stack.enter_context(seen.place())
@@ -133,10 +133,10 @@ class RobustRing(IterativeSolver):
             else:
                 automatic_run = AutomaticRun(
                     self,
-                    problem,
+                    whole,
                     run,
                     judge,
-                    place=lambda: stack.enter_context(problem.place()),
+                    place=lambda: stack.enter_context(whole.place()),
                     start=lambda: coarse_start(self, seen, threads),
                 )
                 yield automatic_run

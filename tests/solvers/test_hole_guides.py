@@ -1,0 +1,186 @@
+"""Holes that no neighbour speaks for: guides from coarse medians, and entries held out as others are missing."""
+
+import numpy as np
+import pytest
+from skimage import data, transform
+
+from ringlet import decompose
+from ringlet.solvers import automatic_run
+from ringlet.solvers.heldout import Judge, Lot
+from ringlet.solvers.hole_guides import guide_holes
+from ringlet.sources import as_source
+
+WHOLE = (slice(None),) * 3
+
+
+def hills(shape=(72, 60, 8), seed=0):
+    i, j, k = np.meshgrid(*(np.arange(n) for n in shape), indexing="ij")
+    noise = np.random.default_rng(seed).standard_normal(shape)
+    return 100 + 30 * np.sin(i / 15) * np.cos(j / 12 + k / 20) + 0.5 * noise
+
+
+def with_hole(shape):
+    observed = np.ones(shape, bool)
+    observed[20:41, 15:38] = False
+    return observed
+
+
+def given(kind, x, observed):
+    match kind:
+        case "mask":
+            return as_source(x, observed)
+        case "NaN":
+            return as_source(np.where(observed, x, np.nan))
+        case "numpy.ma":
+            return as_source(np.ma.array(x, mask=~observed))
+        case "uint8":
+            return as_source(x.astype(np.uint8), observed)
+
+
+@pytest.mark.parametrize("kind", ["mask", "NaN", "numpy.ma", "uint8"])
+def test_guides_are_a_share_of_the_hole_near_its_surroundings_and_nothing_else_changes(kind):
+    x = hills()
+    observed = with_hole(x.shape)
+    source = given(kind, x, observed)
+    before = source.array.copy()
+    guided = guide_holes(source, source, seed=0)
+    values, known = guided.read(WHOLE)
+    guides = known & ~observed
+    np.testing.assert_array_equal(known[observed], True)
+    np.testing.assert_array_equal(values[observed], before[observed])
+    np.testing.assert_array_equal(source.array, before)  # what was given is left alone
+    assert 0.2 < guides[22:39, 17:36].mean() < 0.4
+    assert np.abs(values - x)[guides].mean() < 12  # the hills are 60 high
+    np.testing.assert_array_equal(guide_holes(source, source, seed=0).read(WHOLE)[0][guides], values[guides])
+
+
+def test_outliers_around_a_hole_reach_few_guides():
+    x = hills()
+    observed = with_hole(x.shape)
+    damaged = np.where(np.random.default_rng(1).random(x.shape) < 0.2, 1e4, x)
+    source = as_source(damaged, observed)
+    values, known = guide_holes(source, source, seed=0).read(WHOLE)
+    far = np.abs(values - x)[known & ~observed] > 30
+    assert far.mean() < 0.2  # no more than of the others, and the kernel finds them out as it does those
+
+
+def test_held_out_entries_make_no_guides_and_are_not_replaced():
+    x = hills()
+    observed = with_hole(x.shape)
+    observed[27:33, 24:27] = True  # an island, of which nothing is seen
+    seen = observed.copy()
+    seen[27:33, 24:27] = False
+    island = np.where(observed & ~seen, 1e6, x)
+    source = as_source(island, observed)
+    values, known = guide_holes(source, as_source(island, seen), seed=0).read(WHOLE)
+    np.testing.assert_array_equal(values[27:33, 24:27], 1e6)
+    assert values[known & ~observed].max() < 200
+
+
+@pytest.mark.parametrize("what", ["scattered", "without order", "all", "chunks"])
+def test_there_are_no_guides_without_large_holes_in_smooth_data(what):
+    x = hills()
+    observed = with_hole(x.shape)
+    if what == "scattered":
+        observed = np.random.default_rng(0).random(x.shape) < 0.3
+    if what == "without order":
+        x = np.random.default_rng(0).standard_normal(x.shape)
+    if what == "all":
+        observed[:] = True
+    if what == "chunks":
+        dask = pytest.importorskip("dask.array")
+        source = as_source(dask.from_array(x, chunks=20), observed)
+    else:
+        source = as_source(x, observed)
+    assert guide_holes(source, source, seed=0) is source
+
+
+def test_a_memory_budget_without_room_for_a_copy_means_no_guides():
+    x = hills()
+    source = as_source(x, with_hole(x.shape))
+    assert guide_holes(source, source, 0, budget=2 * x.nbytes) is source
+    assert guide_holes(source, source, 0, budget=8 * x.nbytes) is not source
+
+
+def photo(short=120):
+    x = data.chelsea()
+    scale = short / min(x.shape[:2])
+    return transform.resize(x, (round(x.shape[0] * scale), round(x.shape[1] * scale)), anti_aliasing=True)
+
+
+def test_a_hole_in_a_photo_is_filled_better_with_guides(monkeypatch):
+    x = photo()
+    observed = np.ones(x.shape, bool)
+    for row in range(10, 100, 24):
+        observed[row : row + 12, 20 + row : 50 + row] = False
+    guided = np.asarray(decompose(x, mask=observed).ring)
+    monkeypatch.setattr(automatic_run, "guide_holes", lambda source, *_: source)
+    plain = np.asarray(decompose(x, mask=observed).ring)
+    errors = [np.sqrt(np.mean((found - x)[~observed] ** 2)) for found in (guided, plain)]
+    assert errors[0] < 0.8 * errors[1]
+
+
+@pytest.mark.parametrize("rank", [4, "auto"])
+def test_guides_do_not_harm_the_entries_around_a_hole(rank, monkeypatch):
+    i, j, k = np.ogrid[:60, :50, :12]
+    truth = np.sin(i / 9) * np.cos(j / 8) + np.cos(k / 5 + i / 20)
+    observed = with_hole(truth.shape)
+    x = truth + 0.05 * np.random.default_rng(0).standard_normal(truth.shape)
+    guided = np.asarray(decompose(x, rank, mask=observed).ring) - truth
+    monkeypatch.setattr(automatic_run, "guide_holes", lambda source, *_: source)
+    plain = np.asarray(decompose(x, rank, mask=observed).ring) - truth
+    assert np.std(guided[observed]) < 1.05 * np.std(plain[observed])
+    assert np.std(guided[~observed]) < 0.5 * np.std(plain[~observed])
+
+
+def test_a_lot_draws_together_what_is_missing_together():
+    lot = Lot.of((60, 50, 3), 0.1, seed=0, together=(2,))
+    together = lot.drawn_together(WHOLE, (0, 1, 2))
+    assert (together == together[..., :1]).all()
+    assert 0.03 < together.mean() < 0.07
+    assert 0.08 < lot.drawn(WHOLE, (0, 1, 2)).mean() < 0.12
+    part = (np.array([4, 9]), slice(3, 8), slice(1, 2))
+    np.testing.assert_array_equal(lot.drawn_together(part, (2, 1, 0)), together[np.ix_([4, 9], range(3, 8), [1])].T)
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"),
+    [
+        ("entries", ()),
+        ("pixels", (2,)),
+        ("rows", ()),  # one mode is left: nothing but whole slices could be held out
+        ("none", ()),
+    ],
+)
+def test_held_out_entries_are_missing_as_the_others(missing, expected):
+    shape = (60, 50, 3)
+    rng = np.random.default_rng(0)
+    pattern = {"entries": shape, "pixels": (60, 50, 1), "rows": (60, 1, 1), "none": (1, 1, 1)}[missing]
+    observed = np.broadcast_to(rng.random(pattern) < (0.5 if missing != "none" else 2.0), shape)
+    _, lot = Judge.of(as_source(rng.random(shape), observed), int(observed.sum()), 0)
+    assert lot.together == expected
+
+
+def test_pixels_held_out_together_judge_the_missing_share():
+    rng = np.random.default_rng(0)
+    shape = (90, 80, 3)
+    observed = np.broadcast_to(rng.random((90, 80, 1)) < 0.4, shape)
+    x = rng.standard_normal(shape)
+    judge, lot = Judge.of(as_source(x, observed), int(observed.sum()), 0)
+    held = lot.drawn(WHOLE, (0, 1, 2)) & observed
+    together = lot.drawn_together(WHOLE, (0, 1, 2))[held]
+    residuals = np.where(together, 0.2, 0.1)
+    missing = 1 - observed.mean()
+    near = np.exp(-0.5 * (residuals / 0.3) ** 2)  # the widest kernel
+    share = np.where(together, missing / together.sum(), (1 - missing) / (~together).sum())
+    expected = np.sqrt(np.sum(share * near * residuals**2) / np.sum(share * near))
+    assert judge.error(residuals) == pytest.approx(expected, rel=1e-6)
+
+
+def test_missing_pixels_are_not_overfitted():
+    x = photo()
+    observed = np.broadcast_to(np.random.default_rng(0).random((*x.shape[:2], 1)) < 0.3, x.shape)
+    found = np.asarray(decompose(x, mask=observed).ring)
+    inside, outside = (np.sqrt(np.mean((found - x)[part] ** 2)) for part in (observed, ~observed))
+    assert outside < 3 * inside
+    assert outside < 0.045
