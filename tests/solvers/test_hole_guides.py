@@ -5,7 +5,7 @@ import pytest
 from skimage import data, transform
 
 from ringlet import decompose
-from ringlet.solvers import automatic_run
+from ringlet.solvers import automatic_run, heldout
 from ringlet.solvers.heldout import Judge, Lot
 from ringlet.solvers.hole_guides import guide_holes
 from ringlet.sources import as_source
@@ -177,10 +177,10 @@ def test_pixels_held_out_together_judge_the_missing_share():
     assert judge.error(residuals) == pytest.approx(expected, rel=1e-6)
 
 
-def test_missing_pixels_are_not_overfitted():
-    x = photo()
+def test_missing_pixels_are_not_overfitted(monkeypatch):
+    x = photo(160)
     observed = np.broadcast_to(np.random.default_rng(0).random((*x.shape[:2], 1)) < 0.3, x.shape)
-    found = np.asarray(decompose(x, mask=observed).ring)
-    inside, outside = (np.sqrt(np.mean((found - x)[part] ** 2)) for part in (observed, ~observed))
-    assert outside < 3 * inside
-    assert outside < 0.045
+    together = np.asarray(decompose(x, mask=observed).ring) - x
+    monkeypatch.setattr(heldout, "_missing_together", lambda *_: ())
+    single = np.asarray(decompose(x, mask=observed).ring) - x
+    assert np.std(together[~observed]) < 0.75 * np.std(single[~observed])
