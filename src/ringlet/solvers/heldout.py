@@ -139,12 +139,27 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Probe:
-    """Held-out entries of one subtensor: the indices of it, where they are, their values, and which are together."""
+    """Held-out entries of one subtensor.
+
+    Attributes
+    ----------
+    index : tuple of arrays
+        Of the subtensor.
+    places : array of int
+        Where in it the entries are.
+    values : array
+        In units of the size.
+    together : array of bool
+        Which are held out together with others.
+    cells : array of int
+        Those that are together have the same number.
+    """
 
     index: tuple[NDArray[np.intp], ...]
     places: NDArray[np.intp]
     values: Array64
     together: NDArray[np.bool_]
+    cells: NDArray[np.intp]
 
 
 class Judge:
@@ -157,17 +172,14 @@ class Judge:
         Residuals are not told from each other below it.
     missing : float
         Share of the data that is missing: entries held out together speak for those, single ones for the others.
-    length : int
-        How many are held out together.
     """
 
-    def __init__(
-        self, probes: Sequence[Probe], *, precision: float = 1e-12, missing: float = 0.0, length: int = 1
-    ) -> None:
-        self._probes, self._precision, self._missing, self._length = probes, precision, missing, length
-        together = np.concatenate([probe.together for probe in probes])
-        self._shares = _shares(together, missing)
-        self._like = np.where(together, float(length), 1.0)  # so many entries count as one
+    def __init__(self, probes: Sequence[Probe], *, precision: float = 1e-12, missing: float = 0.0) -> None:
+        self._probes, self._precision, self._missing = probes, precision, missing
+        self._shares = _shares(np.concatenate([probe.together for probe in probes]), missing)
+        cells = [np.unique(probe.cells, return_inverse=True)[1] for probe in probes]
+        before = np.cumsum([0, *(len(probe.cells) for probe in probes[:-1])])
+        self._cells = np.concatenate([own + first for own, first in zip(cells, before, strict=True)])
         values = np.concatenate([probe.values for probe in probes])
         flat = background(values) if values.size else None
         self._varied = values != flat  # a background that every model finds says nothing of what is far off
@@ -185,18 +197,15 @@ class Judge:
         share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
         share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
         together = _missing_together(source, blocks) if observed < entries else ()
-        length = prod(shape[mode] for mode in together)
-        if share * observed < 2 * _TOO_FEW * length:
-            together, length = (), 1
+        if share * observed < 2 * _TOO_FEW * prod(shape[mode] for mode in together):
+            together = ()
         lot = Lot.of(shape, share, seed, together)
-        return cls(
-            [_probe(source, lot, block) for block in blocks], missing=1.0 - observed / entries, length=length
-        ), lot
+        return cls([_probe(source, lot, block) for block in blocks], missing=1.0 - observed / entries), lot
 
     def scaled(self, size: float, level: float) -> "Judge":
         """The judge of models of the data divided by `size`, which then lie as far from zero as `level`, at least 1."""
         probes = [replace(probe, values=np.clip(probe.values / size, -1e12, 1e12)) for probe in self._probes]
-        return Judge(probes, precision=_PRECISION * level, missing=self._missing, length=self._length)
+        return Judge(probes, precision=_PRECISION * level, missing=self._missing)
 
     def __len__(self) -> int:
         return sum(len(probe.values) for probe in self._probes)
@@ -218,7 +227,7 @@ class Judge:
         before, after = (np.exp(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
         difference = after - before
         mean = float(self._shares @ difference)
-        deviation = sqrt(float(self._shares**2 * self._like @ (difference - mean) ** 2))
+        deviation = sqrt(float(np.sum(np.bincount(self._cells, self._shares * (difference - mean)) ** 2)))
         certainty = mean / deviation if deviation else 0.0
         near = self._shares * np.maximum(before, after)
         gain = 20 * log10(self._weighted_size(old, near) / self._weighted_size(new, near))
@@ -257,7 +266,9 @@ def _probe(source: Source, lot: Lot, block: tuple[NDArray[np.intp], ...]) -> Pro
     drawn = lot.drawn(block, range(len(block)))
     places = np.flatnonzero(drawn if observed is None else drawn & observed)
     together = lot.drawn_together(block, range(len(block))).ravel()[places]
-    return Probe(block, places, values.ravel()[places].astype(np.float64), together)
+    first = [index * (mode not in lot.together) for mode, index in enumerate(np.unravel_index(places, drawn.shape))]
+    cells = np.where(together, np.ravel_multi_index(first, drawn.shape), drawn.size + places)
+    return Probe(block, places, values.ravel()[places].astype(np.float64), together, cells)
 
 
 def _missing_together(source: Source, blocks: Sequence[tuple[NDArray[np.intp], ...]]) -> tuple[int, ...]:

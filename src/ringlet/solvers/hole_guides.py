@@ -19,7 +19,7 @@ from ringlet.sources.base import slabs
 
 __all__ = ["guide_holes"]
 
-_SIDE = 3  # slices of the smallest blocks: those without an observed entry are holes
+_SIDE = 3  # slices of the smallest blocks: those without an observed entry, two and more together, are holes
 _RARE = 1e-3  # share of blocks; fewer holes are left alone
 _FAR = 4  # quartile ranges from the middle: medians further off are not used
 _SHARE = 0.3  # of the entries in holes become guides
@@ -60,13 +60,24 @@ def guide_holes(source: Source, seen: Source, seed: int, budget: int | None = No
         return source
     sides = [_SIDE if mode in smooth else 1 for mode in range(order)]
     found = block_medians(seen, sides, np.dtype(np.float32))
-    holes = np.isnan(found).all(axis=tuple(mode for mode in range(order) if mode not in smooth), keepdims=True)
+    empty = np.isnan(found).all(axis=tuple(mode for mode in range(order) if mode not in smooth), keepdims=True)
+    holes = empty & _beside(empty)
     if holes.mean() < _RARE or holes.all():
         return source
     low, high = np.nanquantile(found, (0.25, 0.75))
     if high > low:  # medians of the few entries at a hole's edge may be wrong
         found[np.abs(found - (low + high) / 2) > _FAR * (high - low)] = np.nan
     return _with_guides(source, _filled(found, smooth), holes, sides, seed)
+
+
+def _beside(blocks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The blocks next to these ones."""
+    beside = np.zeros_like(blocks)
+    for mode in range(blocks.ndim):
+        out, along = (np.moveaxis(flags, mode, 0) for flags in (beside, blocks))
+        out[1:] |= along[:-1]
+        out[:-1] |= along[1:]
+    return beside
 
 
 def _filled(values: NDArray[Any], smooth: Sequence[int]) -> NDArray[Any]:
