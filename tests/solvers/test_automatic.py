@@ -421,3 +421,27 @@ def test_a_start_that_is_too_large_for_the_asked_rank_is_refused():
             decompose(x, rank, init=large)
     with pytest.raises(ArgumentError, match=r"init has shape \(30, 20\), but the data have shape"):
         decompose(x, init=[np.ones((1, 30, 2)), np.ones((2, 20, 1))])
+
+
+def rare_peaks():
+    """Low hills, and a few peaks of many times their height that a ring of small rank has, too."""
+    i, j, k = np.ogrid[:50, :40, :30]
+    hills = 0.1 * np.sin(i / 8) * np.cos(j / 7) + 0.05 * np.cos(k / 6)
+    peaks = np.exp(-(((i - 25) / 3) ** 2)) * np.exp(-(((j - 20) / 3) ** 2)) * np.exp(-(((k - 10) / 4) ** 2))
+    return hills + 2 * peaks
+
+
+def test_rare_peaks_are_no_outliers(monkeypatch):
+    truth = rare_peaks()
+    x = truth + 0.005 * np.random.default_rng(0).standard_normal(truth.shape)
+    x[np.random.default_rng(1).random(truth.shape) < 0.3] = np.nan
+    trusting = decompose(x)
+    monkeypatch.setattr(automatic_run, "_TRUSTING_GAIN", np.inf)
+    assert error(trusting, truth) < 0.8 * error(decompose(x), truth)
+    assert (trusting.weights()[np.isfinite(x)] > 0.9).all()
+
+
+def test_least_squares_are_not_chosen_where_entries_are_wrong():
+    x, observed = spoiled(rare_peaks(), 0.9, 0.1)
+    fit = decompose(x, mask=observed)
+    assert fit.history[-1].sigma < np.ptp(x)

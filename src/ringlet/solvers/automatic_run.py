@@ -40,6 +40,9 @@ _PROGRESS = 0.1  # dB that have to be gained in
 _PATIENCE = 3  # rounds, or else the fit ends
 _SURE = 2.0  # standard errors by which a ring to begin with has to be better
 _LAST_SWEEPS = 2  # with all entries, at the end
+_ALL_TRUSTED = 1e3  # factor of the kernel width
+_TRUSTING_SWEEPS, _TRUSTING_GAIN = 4, 0.5  # of least squares, and what they have to gain in dB
+_FIRST_TRUSTING = 16  # number of the first of them among a round's trials
 
 
 def hold_out(problem: Problem, budget: int | None = None) -> tuple[Problem, Problem, Judge]:
@@ -106,6 +109,7 @@ class AutomaticRun:
         self._size()
         self._last_gain = inf  # of a sweep, in dB
         self._gained, self._rounds_idle = 0.0, 0  # dB since progress was seen last, and rounds
+        self._trusting = False  # whether least squares have been tried
         self._closing = 0  # sweeps with all entries
 
     @property
@@ -141,7 +145,7 @@ class AutomaticRun:
         """One round."""
         if number == 1:
             self._begin()
-        if self._closing or (self._idle() and not self._begins_again(number)):
+        if self._closing or (self._idle() and not self._begins_again(number) and not self._trusts_all(number)):
             return self._close(number)
         before = self._stand
         self._stand, tuning = self._swept(number)
@@ -208,6 +212,26 @@ class AutomaticRun:
         self._rounds_idle = 0
         return True
 
+    def _trusts_all(self, number: int) -> bool:
+        """Go on with least squares, once, if these come nearer to entries that have been taken for wrong."""
+        if self._trusting or all(knob.name != "width" for knob in self._open_knobs):
+            return False
+        self._trusting = True
+        stand = self._stand
+        position = replace(stand.position, penalties=replace(stand.position.penalties, width=_ALL_TRUSTED))
+        for step in range(_FIRST_TRUSTING, _FIRST_TRUSTING + _TRUSTING_SWEEPS):
+            stand = self._trials.swept(position, number, step)
+            position = stand.position
+        if self._trials.compare(stand, self._stand).gain < _TRUSTING_GAIN:
+            return False
+        self._stand = stand
+        if self._problem.choice is not None:
+            self._growth.begin_again()
+        self._knobs = Knobs(self._open_knobs)
+        self._rounds_idle = 0
+        self._size()
+        return True
+
     def _idle(self) -> bool:
         resting = not self._knobs.due(self._stand.parameters)
         return self._ends and self._rounds_idle >= _PATIENCE - resting
@@ -251,6 +275,7 @@ class AutomaticRun:
             self._rounds_idle,
             self._closing,
             self._restarts.done,
+            self._trusting,
         ]
         return {
             **name_cores(position.cores),
@@ -281,8 +306,8 @@ class AutomaticRun:
         ridge, width = numbers("penalties")
         penalties = Penalties(None if ridge < 0 else ridge, tuple(numbers("smooth")), width)
         self._last_gain, self._gained, *counters = numbers("numbers")
-        self._rounds_idle, self._closing, restarted = map(int, counters)
-        self._restarts.done = bool(restarted)
+        self._rounds_idle, self._closing, restarted, trusting = map(int, counters)
+        self._restarts.done, self._trusting = bool(restarted), bool(trusting)
         self._growth.resume(numbers("growth"))
         self._knobs.resume(numbers("knobs"))
         if self._closing:

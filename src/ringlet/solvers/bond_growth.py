@@ -66,6 +66,11 @@ class BondGrowth:
         self._most, ended, self._failures, failed, self._rounds, eager = map(int, state)
         self.ended, self.failed, self.eager = bool(ended), bool(failed), bool(eager)
 
+    def begin_again(self) -> None:
+        """Other bonds may pay now."""
+        self.ended = self.failed = False
+        self._failures = 0
+
     def grown(self, stand: Stand, gain: float, number: int, tuned: Tuning) -> Stand:
         """The same or a wider ring, after a sweep that gained so many decibels; growth may end with that.
 
