@@ -7,6 +7,7 @@ Efficient Sampling for Tensor Decomposition With Worst-Case Guarantees", 2022.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from math import isfinite, prod
 from typing import Any, ClassVar, Literal
 
@@ -252,7 +253,8 @@ class SampledRun(AlternatingRun):
             part = design[start : start + _BLOCK_ROWS]
             return np.asarray(part.T @ part)
 
-        return np.asarray(sum(self._run(gram_of, range(0, len(design), _BLOCK_ROWS))))
+        first, *others = self._run(gram_of, range(0, len(design), _BLOCK_ROWS))
+        return reduce(np.add, others, first)
 
     def _times_design(
         self, mode: int, rows: tuple[NDArray[np.intp], ...], roots: Floats, design: Floats, core: Floats | None = None

@@ -85,13 +85,15 @@ def leverage_distribution(core: Core) -> NDArray[np.float64]:
     # so directions that are not there do not count.
     wide = slices <= a * b
     gram = unfolded @ unfolded.T if wide else unfolded.T @ unfolded
-    delta = max(unfolded.shape) * _EPS * float(gram.trace())
+    delta = max(unfolded.shape) * _EPS * float(np.vdot(unfolded, unfolded))
     if delta == 0.0:
         return np.full(slices, 1.0 / slices)
-    gram.flat[:: len(gram) + 1] += delta
+    gram.reshape(-1)[:: len(gram) + 1] += delta
     root = inverse_cholesky(gram)
-    scores = 1.0 - delta * np.square(root).sum(axis=0) if wide else np.square(unfolded @ root.T).sum(axis=1)
-    scores = np.maximum(scores, 0.0)
+    if wide:
+        scores = np.maximum(1.0 - delta * np.square(root).sum(axis=0), 0.0)
+    else:
+        scores = np.square(unfolded @ root.T).sum(axis=1)
     return np.asarray(scores / scores.sum())
 
 

@@ -149,9 +149,10 @@ def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, run: Run, room: 
     if max(rows.shape) <= _SMALL:
         from scipy.linalg.lapack import dposv  # SciPy takes long to import
 
-        shifted = np.empty((gram.size, gram.size)) if room is None else room
+        size = rows.shape[-1]
+        shifted = np.empty((size, size)) if room is None else room
         gram.fill_lower(shifted)
-        shifted.flat[:: gram.size + 1] += _RELATIVE_RIDGE * gram.norm() + ridge
+        shifted.reshape(-1)[:: size + 1] += _RELATIVE_RIDGE * gram.norm() + ridge
         # LAPACK reads rows as columns: both are in its order as they are
         _, solution, failed = dposv(shifted.T, rows.T, overwrite_a=1)
         if not failed:

@@ -78,20 +78,31 @@ def row_core(cores: Sequence[Core], mode: int, rows: tuple[NDArray[np.intp], ...
     """
     order = len(cores)
     indices = dict(zip((other for other in range(order) if other != mode), rows, strict=True))
+    small = max(core.shape[0] for core in cores) <= _SMALL_RANK
     parts: list[tuple[Core, NDArray[np.intp]]] = []
     for other in ((mode + step) % order for step in range(1, order)):
         core, places = cores[other], indices[other]
         if parts and parts[-1][0].shape[1] * core.shape[1] <= len(places):  # all products of two modes are fewer
             before, places_before = parts.pop()
-            core, places = merge([before, core]), places_before * core.shape[1] + places
+            places = places_before * core.shape[1] + places
+            core = _merge_columns(before, core) if small else merge([before, core])
         parts.append((core, places))
     parts.reverse()
-    if max(core.shape[0] for core in cores) <= _SMALL_RANK:
+    if small:
         columns = (core.transpose(2, 0, 1).take(places, axis=2) for core, places in parts)  # Z(i)^T, i fastest
         return reduce(_multiply_columns, columns).transpose(1, 2, 0)
     slices = (core.transpose(1, 0, 2).take(places, axis=0) for core, places in parts)
     product: NDArray[Any] = reduce(np.matmul, (part.transpose(0, 2, 1) for part in slices))
     return product.transpose(2, 0, 1)
+
+
+def _merge_columns(left: Core, right: Core) -> Core:
+    """Merge two cores into one in which the same entry of all slices lies together."""
+    a, i, c = left.shape
+    _, j, b = right.shape
+    transposed = np.ascontiguousarray(right.transpose(2, 0, 1))  # or matmul does without BLAS
+    product = left.transpose(2, 0, 1).reshape(c, a * i).T @ transposed
+    return product.reshape(b, a, i * j).transpose(1, 2, 0)
 
 
 def _multiply_columns(left: Core, right: Core) -> Core:

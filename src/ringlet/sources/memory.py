@@ -72,10 +72,8 @@ class ArraySource:
         self, mode: int, slices: slice | NDArray[np.intp], rows: tuple[NDArray[np.intp], ...]
     ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Entries at single rows of the unfolding: `slices` along `mode`, one index of every other mode a row."""
-        index = (slices if isinstance(slices, slice) else slices[:, None], *rows)
-        axes = (mode, *(axis for axis in range(self.array.ndim) if axis != mode))
-        values = self.array.transpose(axes)[index]
-        return values, self._observed(values, lambda flags: flags.transpose(axes)[index])
+        values = _entries_of_rows(self.array, mode, slices, rows)
+        return values, self._observed(values, lambda flags: _entries_of_rows(flags, mode, slices, rows))
 
     def _observed(
         self, values: NDArray[Any], chosen: Callable[[NDArray[np.bool_]], NDArray[np.bool_]]
@@ -90,3 +88,16 @@ class ArraySource:
         if self.array.dtype.kind != "f":
             return False
         return any(bool(np.isnan(self.array[block]).any()) for block in slabs(self.array.shape))
+
+
+def _entries_of_rows(
+    array: NDArray[Any], mode: int, slices: slice | NDArray[np.intp], rows: tuple[NDArray[np.intp], ...]
+) -> NDArray[Any]:
+    """As a matrix with the slices as rows."""
+    *others, length = array.shape
+    last = mode == len(others)
+    if last and isinstance(slices, slice) and slices.indices(length) == (0, length, 1) and array.flags.c_contiguous:
+        places = np.ravel_multi_index(rows, tuple(others))  # what is wanted of a row lies together
+        return array.reshape(-1, length).take(places, axis=0).T
+    axes = (mode, *(axis for axis in range(array.ndim) if axis != mode))
+    return array.transpose(axes)[slices if isinstance(slices, slice) else slices[:, None], *rows]
