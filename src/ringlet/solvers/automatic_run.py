@@ -42,6 +42,7 @@ _SURE = 2.0  # standard errors by which a ring to begin with has to be better
 _LAST_SWEEPS = 2  # with all entries, at the end
 _ALL_TRUSTED = 1e3  # factor of the kernel width
 _TRUSTING_SWEEPS, _TRUSTING_GAIN = 4, 0.5  # of least squares, and what they have to gain in dB
+_HOPELESS = -2.0  # dB: there are outliers
 _FIRST_TRUSTING = 16  # number of the first of them among a round's trials
 
 
@@ -222,7 +223,10 @@ class AutomaticRun:
         for step in range(_FIRST_TRUSTING, _FIRST_TRUSTING + _TRUSTING_SWEEPS):
             stand = self._trials.swept(position, number, step)
             position = stand.position
-        if self._trials.compare(stand, self._stand).gain < _TRUSTING_GAIN:
+            gained = self._trials.compare(stand, self._stand).gain
+            if gained < _HOPELESS:
+                return False
+        if gained < _TRUSTING_GAIN:
             return False
         self._stand = stand
         if self._problem.choice is not None:
