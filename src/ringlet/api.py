@@ -328,7 +328,7 @@ def _run(
         continuation = None
         if isinstance(solver, RobustRing) and isinstance(run, Scaled):
             trusted = (history[-1].mean_weight if history else 1.0) * found.observed / prod(source.shape)
-            continuation = Continuation(solver, run.size, run.level, run.penalties, trusted)
+            continuation = Continuation(solver, run.size, run.penalty_unit, run.penalties, trusted)
         missing = 1 - found.observed / prod(source.shape)
         return _Result(run.snapshot(), run.kernel, status, history, source, continuation, missing)
 

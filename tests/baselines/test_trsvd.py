@@ -99,6 +99,20 @@ def test_a_prescribed_accuracy_is_kept(accuracy, start):
         assert fit.ring.parameters < exact.ring.parameters
 
 
+@pytest.mark.parametrize("accuracy", [0.3, 0.5])
+def test_an_accuracy_is_shared_out_over_the_bonds(accuracy):
+    def lost(*bonds):
+        """Squared error if all later bonds are full."""
+        return np.sum(trsvd(NOISE, (*bonds, *(10**6 for _ in range(4 - len(bonds)))))[1] ** 2)
+
+    a, b, c, d = decompose(NOISE, None, solver=TRSVD(accuracy=accuracy)).ring.rank
+    whole, share = np.sum(NOISE**2), accuracy**2 / 4  # of what is left, for each of four bonds
+    assert lost(a, b) <= 2 * share * whole
+    for before, bond in (((a, b), c), ((a, b, c), d)):
+        allowed = lost(*before) + share * (whole - lost(*before))
+        assert lost(*before, bond) <= allowed < lost(*before, bond - 1)
+
+
 def test_a_prime_number_of_components_does_not_make_a_train():
     x = np.zeros((12, 12))
     x[np.arange(7), np.arange(7)] = 1.0

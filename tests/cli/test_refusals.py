@@ -191,6 +191,12 @@ def test_plan_wants_a_fixed_rank(refused, picture, rank):
     assert f"'{rank}' is not a fixed rank; write e.g. 20 or 20,20,3" in refused("plan", picture, "--rank", rank)
 
 
+@pytest.mark.parametrize("rank", ["1.2.3dB", ".dB", "0dB", "1.2.3MB", "dB"])
+def test_qualities_and_sizes_that_are_none_are_no_ranks(refused, picture, tmp_path, rank):
+    said = refused("fit", picture, "--rank", rank, "-o", tmp_path / "x.ring")
+    assert f"'{rank}' is not a rank; write e.g. auto, 20, 20,20,3, 1MB or 35dB" in said
+
+
 def test_several_arrays_are_told_apart_by_what_can_be_typed(tmp_path, refused, run):
     path = tmp_path / "in.npz"
     np.savez(path, a=np.ones((3, 4)), b=np.ones((4, 5)))

@@ -45,6 +45,13 @@ def test_items_of_a_noise_stand_together_whatever_was_run_first():
     assert [text.get_position()[0] for text in axes.texts] == [0.5, 2.5]
 
 
+def test_runs_with_another_noise_than_the_last_are_left_out():
+    old, *_ = records()
+    new = {**old, "noise": "salt-and-pepper", "psnr": 30.0}
+    (row,) = summarise([old, {**old, "run": 2}, new])
+    assert (row.noise, row.runs, row.psnr) == ("salt-and-pepper", 1, 30.0)
+
+
 @pytest.mark.parametrize("score", [inf, nan])
 def test_scores_that_are_no_numbers_do_not_end_the_drawing(tmp_path, score):
     written = draw_outcome([*records("a", psnr=score), *records("a", method="TRSVD")], tmp_path)

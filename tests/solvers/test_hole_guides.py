@@ -54,6 +54,21 @@ def test_guides_are_a_share_of_the_hole_near_its_surroundings_and_nothing_else_c
     np.testing.assert_array_equal(guide_holes(source, source, seed=0).read(WHOLE)[0][guides], values[guides])
 
 
+@pytest.mark.parametrize(
+    ("dtype", "level"), [("i4", 2**31 - 1), ("u4", 2**32 - 1), ("i8", 10**12), ("f8", 1e9), ("u1", 255)]
+)
+def test_guides_are_as_precise_as_the_data(dtype, level):
+    wave = np.fromfunction(lambda i, j: np.abs(40 * np.sin(i / 15) + 30 * np.cos(j / 11)), (90, 60))
+    x = (level - wave.astype(dtype)).astype(dtype)
+    mask = np.ones(x.shape, bool)
+    mask[30:60, 12:24] = False
+    source = as_source(x, mask)
+    values, observed = guide_holes(source, source, seed=0).read((slice(30, 60), slice(12, 24)))
+    assert observed.any()
+    off = values[observed].astype(np.longdouble) - x[30:60, 12:24][observed].astype(np.longdouble)
+    assert np.abs(off).max() < 30
+
+
 def test_outliers_around_a_hole_reach_few_guides():
     x = hills()
     observed = with_hole(x.shape)
@@ -113,11 +128,14 @@ def test_a_hole_in_a_photo_is_filled_better_with_guides(monkeypatch):
     observed = np.ones(x.shape, bool)
     for row in range(10, 100, 24):
         observed[row : row + 12, 20 + row : 50 + row] = False
-    guided = np.asarray(decompose(x, mask=observed).ring)
+
+    def error():
+        found = [np.asarray(decompose(x, mask=observed, seed=seed).ring) for seed in range(3)]
+        return np.mean([np.sqrt(np.mean((one - x)[~observed] ** 2)) for one in found])
+
+    guided = error()
     monkeypatch.setattr(automatic_run, "guide_holes", lambda source, *_: source)
-    plain = np.asarray(decompose(x, mask=observed).ring)
-    errors = [np.sqrt(np.mean((found - x)[~observed] ** 2)) for found in (guided, plain)]
-    assert errors[0] < 0.8 * errors[1]
+    assert guided < 0.8 * error()
 
 
 @pytest.mark.parametrize("rank", [4, "auto"])

@@ -52,6 +52,18 @@ def test_data_far_from_zero_are_fitted_within_their_own_range(level, scale, seed
     assert np.sqrt(np.mean((np.asarray(fit.ring) - level - scale * wave) ** 2)) < 0.2 * scale * wave.std()
 
 
+@pytest.mark.parametrize("offset", [0.0, -150.0, 300.0, 1e3, 101325.0])
+@pytest.mark.parametrize("given", [{}, {"rank": 4, "solver": AWRTRD(sweeps=100)}])
+def test_where_zero_lies_makes_little_difference(offset, given):
+    rng = np.random.default_rng(0)
+    wave = np.fromfunction(
+        lambda i, j, k: 40 * np.sin(i / 15) + 30 * np.cos(j / 11) + 15 * np.sin(i / 7 + j / 9 + k), (40, 30, 8)
+    )
+    mask = rng.random(wave.shape) < 0.3
+    fit = decompose(wave + 2 * rng.standard_normal(wave.shape) + offset, mask=mask, **given)
+    assert np.sqrt(np.mean((np.asarray(fit.ring) - offset - wave) ** 2)) < 2.0  # the noise; without penalties it is 2.8
+
+
 def test_a_picture_on_a_flat_background_is_not_taken_for_outliers():
     photo = 60 + 40 * np.fromfunction(lambda i, j, k: np.sin(i / 9) * np.cos(j / 11) + 0.3 * k, (60, 80, 3))
     x = np.zeros((130, 160, 3), np.uint8)

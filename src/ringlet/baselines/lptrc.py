@@ -57,8 +57,9 @@ class LpTRC(IterativeSolver):
         it. With ADMM and p < 1 it is what the adaptive smoothing, which keeps the problem convex, ends at: then
         outliers lose little of their influence, and "irls" is better.
     ridge : "auto" or float
-        Penalty on the cores, relative to the mean diagonal of the normal equations. "auto" grows with the unknowns that
-        each observed entry has to determine, and is zero where all entries are observed.
+        Penalty on the cores, relative to the mean diagonal of the normal equations, or where data lie far from zero to
+        the part of it that is owed to what varies. "auto" grows with the unknowns that each observed entry has to
+        determine, and is zero where all entries are observed.
     method : {"irls", "admm"}
         How a regression is solved. "irls" is many times faster and reaches the same.
     steps : int, optional
@@ -165,7 +166,7 @@ class LpTRCRun:
         scale = measure(source, problem.survey, problem.seed)
         check_representable(scale.size, self._dtype)
         self._size = scale.size
-        self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
+        self._level = scale.level
         self._observed = ObservedSlices(source, scale, self._dtype)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
@@ -179,9 +180,10 @@ class LpTRCRun:
         self._steps = solver.steps or _STEPS[solver.method]
         if isinstance(solver.ridge, str):
             share = problem.survey.observed / prod(source.shape)
-            self._ridge = automatic_ridge(unknowns_per_entry(source.shape, problem.rank), share, self._level)
+            ridge = automatic_ridge(unknowns_per_entry(source.shape, problem.rank), share)
         else:
-            self._ridge = float(solver.ridge)
+            ridge = float(solver.ridge)
+        self._ridge = scale.penalty_unit * ridge
         self._shape_gram: Floats | None = None  # D after the last sweep
 
     @property

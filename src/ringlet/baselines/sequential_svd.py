@@ -40,12 +40,15 @@ class Step:
         Of C.
     components : int
         Columns of U; at most so many if the accuracy decides.
+    order : int
+        Number of modes, N.
     """
 
     number: int
     rows: int
     columns: int
     components: int
+    order: int
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ class SequentialRun:
         return SweepReport(change=inf, loss=loss, done=True)
 
     def _truncate(self, unfolding: Unfolding, number: int, wanted: int) -> Truncated:
-        step = Step(number, unfolding.rows, unfolding.columns, wanted)
+        step = Step(number, unfolding.rows, unfolding.columns, wanted, len(self._problem.source.shape))
         return self._solver.truncate(unfolding, step, self._problem.seed, self._run)
 
 
@@ -238,13 +241,13 @@ def _steps(sizes: Sequence[int], rank: Sequence[int]) -> Iterator[Step]:
     """The factorisations for sizes and ranks from the starting mode on; without ranks, the largest possible."""
     rows, columns = sizes[0], prod(sizes[1:])
     components = min(rows, columns, rank[0] * rank[1] if rank else rows)
-    yield Step(0, rows, columns, components)
+    yield Step(0, rows, columns, components, len(sizes))
     closing = rank[0] if rank else max(1, isqrt(components))
     bond, columns = components // closing, columns * closing
     for k in range(1, len(sizes) - 1):
         rows, columns = bond * sizes[k], columns // sizes[k]
         components = min(rows, columns, rank[k + 1] if rank else rows)
-        yield Step(k, rows, columns, components)
+        yield Step(k, rows, columns, components, len(sizes))
         bond = components
 
 

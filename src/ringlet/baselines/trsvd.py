@@ -75,18 +75,18 @@ class TRSVD(SequentialSVD):
         squares = np.square(values.astype(np.float64))
         components = step.components
         if self.accuracy is not None:
-            components = self._components(squares, step.number, order=step.number + 1 + len(unfolding.sizes))
+            components = self._components(squares, step)
         basis = np.ascontiguousarray(left[:, :components])
         return Truncated(basis, unfolding.project(basis, run), float(squares[components:].sum()))
 
-    def _components(self, squares: Floats, number: int, order: int) -> int:
+    def _components(self, squares: Floats, step: Step) -> int:
         """The smallest number R with ``sqrt(sum_{i > R} sigma_i^2) <= delta``."""
         # delta_1 = sqrt(2/N) eps, delta_k = sqrt(1/N) eps: two bonds are cut in the first step, one in each other
-        share = sqrt((2 if number == 0 else 1) / order)
+        share = sqrt((2 if step.number == 0 else 1) / step.order)
         tails = np.append(np.cumsum(squares[::-1])[::-1], 0.0)  # tails[R] = sum_{i > R} sigma_i^2
         delta = share * float(self.accuracy or 0.0)
         components = max(1, int(np.argmax(tails <= delta * delta * tails[0])))
-        if number == 0 and components > 3 and components < len(squares) and balanced_factors(components)[0] == 1:
+        if step.number == 0 and components > 3 and components < len(squares) and balanced_factors(components)[0] == 1:
             components += 1  # a prime number of components would make a train of the ring
         return components
 

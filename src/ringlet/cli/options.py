@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from math import nan
@@ -12,7 +13,7 @@ import click
 
 from ringlet.api import default_solver
 from ringlet.cli.paths import GivenPath
-from ringlet.errors import OutputExistsError
+from ringlet.errors import ArgumentError, OutputExistsError
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.rank_growth import budget, target
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
@@ -73,6 +74,9 @@ class _NumberOr(click.ParamType[Any]):
         self.fail(f"{value!r} is neither a number nor one of: {', '.join(self._words)}", param, ctx)
 
 
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)"
+
+
 class _Rank(_Integers):
     """A rank, or how to find one: auto, the size of the ring, or a quality."""
 
@@ -84,10 +88,11 @@ class _Rank(_Integers):
             return value
         if value.lower() == "auto":
             return "auto"
-        if decibels := re.fullmatch(r"([\d.]+)\s*db", value, re.IGNORECASE):
-            return target(psnr=float(decibels[1]))
-        if re.fullmatch(r"[\d.]+\s*([kmgt]i?)?b", value, re.IGNORECASE):
-            return budget(value)
+        with suppress(ArgumentError):  # no such quality or size: said below
+            if decibels := re.fullmatch(rf"({_NUMBER})\s*db", value, re.IGNORECASE):
+                return target(psnr=float(decibels[1]))
+            if re.fullmatch(rf"{_NUMBER}\s*([kmgt]i?)?b", value, re.IGNORECASE):
+                return budget(value)
         return super().convert(value, param, ctx)
 
 

@@ -10,7 +10,7 @@ __all__ = ["as_typed"]
 # Of an argument its name and value; paths such as runs/rank=3.npy are none.
 _ARGUMENT = re.compile(
     r"""(?<!\S) (?P<name>\w+) =
-        (?P<value> True | -?[\d.]+(e[-+]?\d+)? | '[^']*' | \([\d,\ -]*\) | budget\(\d+\))
+        (?P<value> True | -?(nan | inf | [\d.]+(e[-+]?\d+)?) | '[^']*' | \([\d,\ -]*\) | budget\(\d+\))
         (?= [;:,.)]* (\s|$))""",
     re.VERBOSE,
 )
@@ -24,6 +24,8 @@ def as_typed(message: str, params: Iterable[click.Parameter]) -> str:
     >>> options = [click.Option([name]) for name in ("--rank", "--force", "--memory")]
     >>> as_typed("give one bond per mode, e.g. rank=(20, 20, 3)", options)
     'give one bond per mode, e.g. --rank 20,20,3'
+    >>> as_typed("rank=nan is not allowed", options)
+    '--rank nan is not allowed'
     >>> as_typed("memory='lots' is no amount, dtype='int8' is no option; overwrite with force=True", options)
     "--memory lots is no amount, dtype='int8' is no option; overwrite with --force"
     """

@@ -55,9 +55,17 @@ class Row:
 
 
 def latest(records: Iterable[Record]) -> list[Record]:
-    """The last record of every item, method, sample size and run; in the order of the first ones."""
+    """The last record of every item, method, sample size and run; in the order of the first ones.
+
+    Records of an item are left out if they have another noise than its last one: which noise an item gets depends on
+    what else is in its folder.
+    """
+    records = list(records)
+    noises = {(record["experiment"], record["item"]): record.get("noise") for record in records}
     last: dict[tuple[Any, ...], Record] = {}
     for record in records:
+        if record.get("noise") != noises[record["experiment"], record["item"]]:
+            continue
         last[(record["experiment"], record["item"], record["method"], _samples(record), record["run"])] = record
     return list(last.values())
 

@@ -7,7 +7,7 @@ nothing is fitted twice.
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import inf, prod
+from math import inf, isnan, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -94,7 +94,7 @@ class AutomaticRun:
         self._place = place
         self._start = start
         if isinstance(solver.ridge, str):
-            run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE / run.level)
+            run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE)
         self._trials = Trials(run, judge.scaled(run.size, run.level))
         self._stand = self._trials.here()
         self._open_knobs = open_knobs(solver, problem.source.shape)
@@ -124,9 +124,9 @@ class AutomaticRun:
         return self._run.size
 
     @property
-    def level(self) -> float:
-        """How far the data lie from zero, in units of their size; at least 1."""
-        return self._run.level
+    def penalty_unit(self) -> float:
+        """What penalties are relative to, in mean diagonals of the Gram matrix."""
+        return self._run.penalty_unit
 
     @property
     def kernel(self) -> Kernel:
@@ -251,12 +251,11 @@ class AutomaticRun:
     def warn_if_missed(self) -> None:
         """Say so if the target was not reached."""
         choice = self._problem.choice
-        if choice is not None and choice.psnr is not None and not self._growth.reached(self._stand):
-            warn(
-                f"target(psnr={choice.psnr}) was not reached: {self._growth.psnr(self._stand):.1f} dB on held-out "
-                f"entries with rank {self._stand.rank}",
-                DataWarning,
-            )
+        if choice is None or choice.psnr is None or self._growth.reached(self._stand):
+            return
+        psnr = self._growth.psnr(self._stand)
+        why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB on held-out entries"
+        warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {self._stand.rank}", DataWarning)
 
     def _close(self, number: int) -> SweepReport:
         """A sweep with all entries; the last ones."""

@@ -75,8 +75,8 @@ class Scaled(Protocol):
         ...
 
     @property
-    def level(self) -> float:
-        """How far the data lie from zero, in units of their size; at least 1."""
+    def penalty_unit(self) -> float:
+        """What penalties are relative to, in mean diagonals of the Gram matrix."""
         ...
 
     @property
@@ -95,8 +95,8 @@ class Continuation:
         By which it was fitted.
     size : float
         The fit works on data divided by it.
-    level : float
-        How far the data lie from zero, in units of their size; at least 1.
+    penalty_unit : float
+        What penalties are relative to, in mean diagonals of the Gram matrix.
     penalties : Penalties
         As given, or as the fit has chosen them.
     trusted : float
@@ -107,7 +107,7 @@ class Continuation:
 
     solver: "RobustRing"
     size: float
-    level: float
+    penalty_unit: float
     penalties: Penalties
     trusted: float
     past: Past | None = None

@@ -105,7 +105,7 @@ class ExtensionRun:
         mode, solver = self._mode, self._solver
         a, _, b = self.cores[mode].shape
         gram = GramChain(self.cores, self._run).kronecker_without(mode)
-        level = gram.trace() / gram.size
+        level = self._continuation.penalty_unit * gram.trace() / gram.size
         settling = self._judge()
         if not (isfinite(level) and level > 0.0):
             return self._trust
@@ -167,7 +167,7 @@ class ExtensionRun:
 
     def _moved(self, k: int, past: Core, gram_past: KroneckerSum, gram: KroneckerSum) -> Core | None:
         """Core k after one scaled steepest descent step with exact line search."""
-        level = gram.trace() / gram.size
+        level = self._continuation.penalty_unit * gram.trace() / gram.size
         if not (isfinite(level) and level > 0.0):
             return None
         a, _, b = self.cores[k].shape
@@ -210,10 +210,10 @@ class ExtensionRun:
         return settling
 
     def _ridge(self) -> float:
-        """The penalty relative to the mean diagonal of the Gram matrix, as in a fit."""
+        """The penalty on a core, as in a fit."""
         if self._continuation.penalties.ridge is not None:
             return self._continuation.penalties.ridge
-        return automatic_ridge(self._unknowns, self.trusted, self._continuation.level)
+        return automatic_ridge(self._unknowns, self.trusted)
 
     def _draw(self, k: int) -> Indices:
         """Indices of the new slices that an update of core k looks at: as many as in a fit, or all."""

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.block_medians import block_medians, interpolated, medians, smooth_modes
+from ringlet.solvers.solver import working_dtype
 from ringlet.sources import ArraySource, Source
 from ringlet.sources.base import slabs
+from ringlet.sources.dtypes import as_dtype
 
 __all__ = ["guide_holes"]
 
@@ -59,7 +61,7 @@ def guide_holes(source: Source, seen: Source, seed: int, budget: int | None = No
     if not smooth:
         return source
     sides = [_SIDE if mode in smooth else 1 for mode in range(order)]
-    found = block_medians(seen, sides, np.dtype(np.float32))
+    found = block_medians(seen, sides, working_dtype(source.dtype, None))
     empty = np.isnan(found).all(axis=tuple(mode for mode in range(order) if mode not in smooth), keepdims=True)
     holes = empty & _beside(empty)
     if holes.mean() < _RARE or holes.all():
@@ -112,7 +114,7 @@ def _with_guides(
         if observed is None:
             continue
         drawn = inside & ~observed & (rng.random(values.shape, np.float32) < _SHARE)
-        array[slab][drawn] = np.rint(values[drawn]) if array.dtype.kind in "iu" else values[drawn]
+        array[slab][drawn] = as_dtype(values[drawn], array.dtype)
         if mask is not None:
             mask[slab][drawn] = True
         if masked is not None:

@@ -34,7 +34,10 @@ class Tuning(IntEnum):
 
 @dataclass(frozen=True)
 class Penalties:
-    """Strengths relative to the mean diagonal of the Gram matrix, and a factor of the kernel width.
+    """Strengths of penalties on the cores, and a factor of the kernel width.
+
+    Strengths are relative to the mean diagonal of the Gram matrix, or where data lie far from zero to the part of it
+    that is owed to what varies (`ringlet.solvers.start.Scale.penalty_unit`).
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ __all__ = ["automatic_ridge", "unknowns_per_entry"]
 _RIDGE, _RIDGE_LEAST, _RIDGE_MOST, _RIDGE_ONSET, _RIDGE_LEAST_TRUST = 2.0, 0.02, 0.3, 4.0, 1e-3
 
 
-def automatic_ridge(unknowns: float, trusted: float, level: float) -> float:
-    """A penalty on the cores, relative to the mean diagonal of the Gram matrix, from how well the data determine them.
+def automatic_ridge(unknowns: float, trusted: float) -> float:
+    """A penalty on the cores, in the units of `ringlet.solvers.penalties`, from how well the data determine them.
 
     The more unknowns a slice has for each entry that speaks for it, the larger the penalty; where all entries are
     observed and trusted it is zero. The worst determined core counts for all: penalties that differ between cores would
@@ -24,12 +24,10 @@ def automatic_ridge(unknowns: float, trusted: float, level: float) -> float:
         Of a slice, over its entries.
     trusted : float
         Share of the entries that are observed and trusted.
-    level : float
-        How far the data lie from zero, to which the penalty pulls, in units of their size; at least 1.
     """
     trusted = max(trusted, _RIDGE_LEAST_TRUST)
     doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
-    return doubt * min(max(_RIDGE * (unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST) / level
+    return doubt * min(max(_RIDGE * (unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST)
 
 
 def unknowns_per_entry(shape: Sequence[int], rank: Sequence[int]) -> float:

@@ -164,7 +164,8 @@ class AWRTRD(RobustRing):
         At most so many rounds over all cores.
     tol : float
         Stop when the relative change of ``D = Z_N G_N Z_N^T`` stays below it for two sweeps; 0 runs all sweeps, unless
-        no core moves any more.
+        no core moves any more. Where the rank or `smooth` is "auto", a fit that stops by itself ends with two sweeps
+        that see the held-out entries, too.
     loss : {"correntropy", "cauchy", "huber", "l2"}
         "correntropy" is the paper's; "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
@@ -176,13 +177,14 @@ class AWRTRD(RobustRing):
         The rules never go below this fraction of the data's range; held-out entries, where the rank or `smooth` is
         "auto", may narrow the width to a quarter of what the rule says.
     ridge : "auto" or float
-        Penalty on the cores, relative to the mean diagonal of the Gram matrix. "auto" grows with the unknowns that each
-        observed, trusted entry has to determine, and is zero where all entries are; 0 is the paper's method. Where
-        the rank or `smooth` is "auto", too, it begins small and is adapted by held-out entries.
+        Penalty on the cores, relative to the mean diagonal of the Gram matrix, or where data lie far from zero to the
+        part of it that is owed to what varies. "auto" grows with the unknowns that each observed, trusted entry has to
+        determine, and is zero where all entries are; 0 is the paper's method. Where the rank or `smooth` is "auto",
+        too, it begins small and is adapted by held-out entries.
     smooth : "auto", float or {mode: float}
-        Penalty on the differences of neighbouring slices of a core, relative to the mean diagonal of the Gram matrix,
-        for modes that are ordered: space, time, wavelength. A number holds for all modes. "auto" finds a strength for
-        each mode by held-out entries, zero where the mode is not smooth; 0 is the paper's method.
+        Penalty on the differences of neighbouring slices of a core, relative as `ridge` is, for modes that are ordered:
+        space, time, wavelength. A number holds for all modes. "auto" finds a strength for each mode by held-out
+        entries, zero where the mode is not smooth; 0 is the paper's method.
     scaling : {"global", "local", "none"}
         Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all; the last has no
         `ridge` and no `smooth`, which are relative to that matrix.
@@ -191,6 +193,7 @@ class AWRTRD(RobustRing):
         and float64 for all other.
     memory : int or str, optional
         Budget for working memory beside Python and data in memory, e.g. ``"2GB"``; what is held of stored data counts.
+        An automatic rank grows no further than it allows, and more threads need more of it.
     threads : int, optional
         By default all cores of the machine. The result does not depend on it, to the bit.
 

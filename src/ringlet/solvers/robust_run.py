@@ -95,7 +95,6 @@ class RobustRun:
         self._plan = self._checked_plan(problem.rank)
         scale = self._scale = measure(source, problem.survey, problem.seed)
         self._size = scale.size
-        self._level = max(1.0, abs(scale.centre))  # how far the data lie from zero, in units of their size
         check_representable(scale.size, self._dtype)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
@@ -128,7 +127,12 @@ class RobustRun:
     @property
     def level(self) -> float:
         """How far the data lie from zero, in units of their size; at least 1."""
-        return self._level
+        return self._scale.level
+
+    @property
+    def penalty_unit(self) -> float:
+        """What penalties are relative to, in mean diagonals of the Gram matrix."""
+        return self._scale.penalty_unit
 
     @property
     def position(self) -> "Position":
@@ -229,7 +233,7 @@ class RobustRun:
             self.sigma, self._narrowest = width * self._size, NARROWING * width
             self._idle_sweeps = 0 if moved else self._idle_sweeps + 1
         return SweepReport(
-            change=relative_change(self._shape_gram, before) * self._level,  # against the data's size, not their level
+            change=relative_change(self._shape_gram, before) * self.level,  # against the data's size, not their level
             loss=_mean([trust.loss for trust in trusts]) * self._size * self._size,
             sigma=self.sigma,
             mean_weight=_mean([trust.mean_weight for trust in trusts]),
@@ -255,13 +259,14 @@ class RobustRun:
             gram = grams.kronecker_without(place)
         shares = self._problem.survey.shares(mode) * (trust.mean_weight * sketch.columns / self._columns(mode))
         shares = shares.astype(self._dtype)[:, np.newaxis]
-        return Scaling(gram, self._ridge(trust), self.penalties.smooth[mode], shares, self._room(gram.size))
+        ridge, smooth = (self.penalty_unit * strength for strength in (self._ridge(trust), self.penalties.smooth[mode]))
+        return Scaling(gram, ridge, smooth, shares, self._room(gram.size))
 
     def _ridge(self, trust: Trust) -> float:
-        """The penalty on a core, relative to the mean diagonal of G: as asked, or from how well data determine it."""
+        """The penalty on a core: as asked, or from how well data determine it."""
         if self.penalties.ridge is not None:
             return self.penalties.ridge
-        return automatic_ridge(self._unknowns, trust.mean_weight * self._observed_share, self._level)
+        return automatic_ridge(self._unknowns, trust.mean_weight * self._observed_share)
 
     def _draw(self, sweep: int, mode: int) -> Sketch:
         """The random part of the data for one core update."""

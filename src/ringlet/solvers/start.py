@@ -26,6 +26,7 @@ _BOUNDED, _NEAR_TAILS = 1.5, 2.5
 _QUANTILES = (0.002, 0.05, 0.25, 0.75, 0.95, 0.998)
 _FLAT = 0.25  # a value that makes up more than this share of the data is a background
 _CONTENT = 0.05  # and what differs from it is content, not outliers, if it makes up more than this
+_HALF = 0.5  # where the middle of data that begin at zero may lie, in units of their range
 _REACH = 2.5  # how far beyond the upper quartile of what stands out from a background the first kernel reaches
 
 
@@ -47,6 +48,20 @@ class Scale:
     size: float
     centre: float
     reach: float
+
+    @property
+    def level(self) -> float:
+        """How far the data lie from zero, in units of their size; at least 1."""
+        return max(1.0, abs(self.centre))
+
+    @property
+    def penalty_unit(self) -> float:
+        """What penalties are relative to, in mean diagonals of the Gram matrix.
+
+        Where data lie far from zero, a constant makes up most of that matrix, and a penalty in proportion would wipe
+        out what varies.
+        """
+        return (_HALF / max(abs(self.centre), _HALF)) ** 2
 
 
 def measure(source: Source, found: Survey, seed: int) -> Scale:
