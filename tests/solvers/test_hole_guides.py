@@ -162,21 +162,34 @@ def test_a_lot_draws_together_what_is_missing_together():
 
 
 @pytest.mark.parametrize(
-    ("missing", "expected"),
+    ("pattern", "share", "besides", "expected"),
     [
-        ("entries", ()),
-        ("pixels", (2,)),
-        ("rows", ()),  # one mode is left: nothing but whole slices could be held out
-        ("none", ()),
+        ((60, 50, 3), 0.5, 0.0, ()),
+        ((60, 50, 3), 0.9, 0.0, ()),  # by chance three quarters of the pixels are missing whole
+        ((60, 50, 1), 0.5, 0.0, (2,)),
+        ((60, 50, 1), 0.5, 0.1, (2,)),  # and single entries, such as black ones where black means missing
+        ((60, 50, 1), 0.05, 0.5, ()),
+        ((60, 1, 1), 0.5, 0.0, (2,)),  # two modes have to be left
+        ((1, 1, 1), 0.0, 0.0, ()),
     ],
 )
-def test_held_out_entries_are_missing_as_the_others(missing, expected):
+def test_held_out_entries_are_missing_as_the_others(pattern, share, besides, expected):
     shape = (60, 50, 3)
     rng = np.random.default_rng(0)
-    pattern = {"entries": shape, "pixels": (60, 50, 1), "rows": (60, 1, 1), "none": (1, 1, 1)}[missing]
-    observed = np.broadcast_to(rng.random(pattern) < (0.5 if missing != "none" else 2.0), shape)
+    observed = (rng.random(pattern) >= share) & (rng.random(shape) >= besides)
     _, lot = Judge.of(as_source(rng.random(shape), observed), int(observed.sum()), 0)
     assert lot.together == expected
+
+
+def test_a_single_missing_entry_does_not_change_how_pixels_are_judged():
+    x, rng = photo(), np.random.default_rng(0)
+    observed = np.repeat(rng.random((*x.shape[:2], 1)) < 0.6, 3, axis=2)
+    damaged = np.where(rng.random((*x.shape[:2], 1)) < 0.1, 1.0, x)  # white pixels
+    errors = []
+    for also_missing in (0, 1):
+        observed.flat[np.flatnonzero(observed)[:also_missing]] = False
+        errors.append(np.std(np.asarray(decompose(damaged, mask=observed).ring) - x))
+    assert errors[1] < 1.1 * errors[0] < 0.06
 
 
 def test_pixels_held_out_together_judge_the_missing_share():

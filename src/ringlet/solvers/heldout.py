@@ -25,6 +25,7 @@ _WANTED = 20_000  # entries to judge by
 _SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
 _FEWEST, _SHARE_UTMOST = 1000, 0.2  # of little data a larger share is held out,
 _TOO_FEW = 50  # and none of less than this
+_MOSTLY = 0.5  # of the missing entries: if so many are missing together with others, some are held out together
 _MASK_ENTRIES = 1 << 24  # up to so many entries in memory a mask of the held-out ones is made once
 _PROBE_ENTRIES, _PROBES = 1 << 19, 4  # larger data are judged on so many random subtensors of so many entries
 _PROBE_BYTES = 16  # for every entry of a probe while it is judged
@@ -196,7 +197,7 @@ class Judge:
         looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
         share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
         share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
-        together = _missing_together(source, blocks) if observed < entries else ()
+        together = _missing_together(source, blocks, 1.0 - observed / entries) if observed < entries else ()
         if share * observed < 2 * _TOO_FEW * prod(shape[mode] for mode in together):
             together = ()
         lot = Lot.of(shape, share, seed, together)
@@ -271,16 +272,26 @@ def _probe(source: Source, lot: Lot, block: tuple[NDArray[np.intp], ...]) -> Pro
     return Probe(block, places, values.ravel()[places].astype(np.float64), together, cells)
 
 
-def _missing_together(source: Source, blocks: Sequence[tuple[NDArray[np.intp], ...]]) -> tuple[int, ...]:
-    """Modes along which all entries are missing or none is, as the colours of a pixel, if two others are left."""
-    modes, seen = set(range(len(source.shape))), set[int]()
+def _missing_together(
+    source: Source, blocks: Sequence[tuple[NDArray[np.intp], ...]], missing: float
+) -> tuple[int, ...]:
+    """Modes along which most of what is missing is missing whole, as the colours of a pixel; two others are left.
+
+    A share of `missing` is. What would be missing whole if single entries were lost by chance does not count.
+    """
+    order = len(source.shape)
+    whole, lost = np.zeros(order), np.zeros(order)  # beyond chance
     for block in blocks:
         _, observed = source.read(block)
-        if observed is not None:
-            modes = {mode for mode in modes if bool((observed == observed.take([0], axis=mode)).all())}
-            seen |= {mode for mode, length in enumerate(observed.shape) if length > 1}
-    together = sorted(modes & seen)
-    return tuple(together) if len(together) <= len(source.shape) - 2 else ()
+        if observed is None:
+            continue
+        gaps = ~observed
+        count, lengths = np.count_nonzero(gaps), np.array(gaps.shape)
+        by_chance = count * missing ** (lengths - 1.0)  # all of it along a mode of one slice
+        whole += [np.count_nonzero(gaps.all(axis=mode)) * length for mode, length in enumerate(lengths)] - by_chance
+        lost += count - by_chance
+    together = [mode for mode in range(order) if whole[mode] > _MOSTLY * lost[mode]]
+    return tuple(sorted(sorted(together, key=lambda mode: source.shape[mode])[: order - 2]))
 
 
 def _shares(together: NDArray[np.bool_], missing: float) -> Array64:
