@@ -103,6 +103,79 @@ def test_keep_leaves_trusted_pixels_as_they_are(tmp_path, run, photo, name):
     assert psnr(kept, photo, 255) > psnr(model, photo, 255) + 3
 
 
+def scratched(photo):
+    """A picture with alpha: a half-transparent corner, and lines that an eraser has made clear (and black)."""
+    alpha = np.full(photo.shape[:2], 255, np.uint8)
+    alpha[:30, :40] = 128
+    alpha[50:53] = alpha[:, 70:72] = 0
+    colours = photo.copy()
+    colours[alpha == 0] = 0
+    return colours, alpha
+
+
+def as_picture(path, colours, alpha):
+    image = Image.fromarray(colours)
+    image.putalpha(Image.fromarray(alpha))
+    image.save(path, lossless=True)
+
+
+@pytest.mark.parametrize(("suffix", "options"), [("png", ["--keep"]), ("png", ["--missing", "0"]), ("webp", [])])
+def test_erased_pixels_are_filled_and_opaque_and_alpha_is_no_colour(tmp_path, run, photo, suffix, options):
+    photo = np.maximum(photo, 1)
+    colours, alpha = scratched(photo)
+    as_picture(tmp_path / f"in.{suffix}", colours, alpha)
+    out = tmp_path / f"out.{suffix}"
+    result = run("restore", tmp_path / f"in.{suffix}", "-o", out, "--rank", "8,8,3", "--json", *options)
+    content = json.loads(result.stdout)
+    assert content["input"]["shape"] == [120, 160, 3]
+    assert content["input"]["missing_share"] == pytest.approx((alpha == 0).mean())
+    assert content["outlier_share"] < 0.02
+    with Image.open(out) as image:
+        assert image.mode == "RGBA"
+        pixels = np.asarray(image)
+    np.testing.assert_array_equal(pixels[..., 3], np.where(alpha == 0, 255, alpha))
+    assert psnr(pixels[alpha == 0, :3], photo[alpha == 0], 255) > 35
+
+
+def test_grey_with_alpha_stays_grey_with_alpha(tmp_path, run, photo):
+    colours, alpha = scratched(photo[..., 0])
+    as_picture(tmp_path / "in.png", colours, alpha)
+    result = run("restore", tmp_path / "in.png", "-o", tmp_path / "out.png", "--rank", "8")
+    assert result.exit_code == 0, result.stderr
+    with Image.open(tmp_path / "out.png") as image:
+        assert image.mode == "LA"
+        grey, opaque = np.moveaxis(np.asarray(image), 2, 0)
+    np.testing.assert_array_equal(opaque, np.where(alpha == 0, 255, alpha))
+    assert psnr(grey, photo[..., 0], 255) > 35
+    assert json.loads(run("info", tmp_path / "in.png", "--json").stdout)["shape"] == [120, 160]
+
+
+def test_a_transparent_palette_colour_is_filled(tmp_path, run, photo):
+    colours, alpha = scratched(photo // 64 * 64 + 20)
+    image = Image.fromarray(colours).quantize(99)
+    palette = image.getpalette()
+    image.paste(len(palette) // 3, mask=Image.fromarray(alpha == 0))
+    image.putpalette([*palette, 0, 255, 0])
+    image.save(tmp_path / "in.png", transparency=len(palette) // 3)
+    result = run("restore", tmp_path / "in.png", "-o", tmp_path / "out.png", "--rank", "9,9,3", "--json")
+    assert json.loads(result.stdout)["input"]["missing_share"] == pytest.approx((alpha == 0).mean())
+    with Image.open(tmp_path / "out.png") as image:
+        assert np.asarray(image.convert("RGBA"))[..., 3].min() == 255
+
+
+def test_formats_without_alpha_take_filled_pixels_but_no_half_transparent_ones(tmp_path, run, photo):
+    colours, alpha = scratched(photo)
+    as_picture(tmp_path / "half.png", colours, alpha)
+    result = run("restore", tmp_path / "half.png", "-o", tmp_path / "out.jpg", "--rank", "8,8,3")
+    assert result.exit_code == 2
+    assert "half transparent; write a .png file" in result.stderr
+    assert files_in(tmp_path) == ["half.png"]
+    as_picture(tmp_path / "holes.png", colours, np.where(alpha, 255, 0).astype(np.uint8))
+    for name in ("out.jpg", "out.npy"):
+        assert run("restore", tmp_path / "holes.png", "-o", tmp_path / name, "--rank", "8,8,3").exit_code == 0
+        assert psnr(load(tmp_path / name).array, photo, 255) > 30
+
+
 def test_missing_value_leaves_entries_with_that_value_out(tmp_path, run, photo):
     clean = np.maximum(photo, 1)
     hidden = np.random.default_rng(0).random(photo.shape) < 0.4

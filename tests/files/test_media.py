@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from ringlet import AWRTRD, decompose
-from ringlet.errors import ArgumentError, FormatError, MissingDependencyError, OutputError
+from ringlet.errors import ArgumentError, DataWarning, FormatError, MissingDependencyError, OutputError
 from ringlet.sources import media
 from ringlet.sources.files import load
 from ringlet.store.outputs import write_array, write_video
@@ -69,10 +69,13 @@ def test_alpha_is_kept_only_if_something_is_transparent(tmp_path, suffix):
     picture = smooth(6, 7, 4)
     picture[..., 3] = 255
     write_array(tmp_path / f"opaque.{suffix}", picture)
-    assert load(tmp_path / f"opaque.{suffix}").array.shape == (6, 7, 3)
+    assert load(tmp_path / f"opaque.{suffix}").alpha is None
     picture[2:4, 2:5, 3] = 7
     write_array(tmp_path / f"clear.{suffix}", picture)
-    np.testing.assert_array_equal(load(tmp_path / f"clear.{suffix}").array, picture)
+    loaded = load(tmp_path / f"clear.{suffix}")
+    np.testing.assert_array_equal(loaded.array, picture[..., :3])  # alpha is no colour
+    np.testing.assert_array_equal(loaded.alpha, picture[..., 3])
+    assert loaded.source.mask is None
 
 
 def test_pixels_that_cannot_be_seen_have_no_colour(tmp_path):
@@ -82,9 +85,9 @@ def test_pixels_that_cannot_be_seen_have_no_colour(tmp_path):
     picture[7, 7, 3] = 1
     write_array(tmp_path / "x.png", picture)
     source = load(tmp_path / "x.png").source
-    hidden = np.zeros(picture.shape, bool)
-    hidden[2:4, 2:5, :3] = True  # that it is clear is known
-    np.testing.assert_array_equal(source.array, picture)
+    hidden = np.zeros((12, 14, 3), bool)
+    hidden[2:4, 2:5] = True
+    np.testing.assert_array_equal(source.array, picture[..., :3])
     np.testing.assert_array_equal(source.mask, ~hidden)
     picture[2:4, 2:5, :3] = 99  # what they hide changes nothing
     write_array(tmp_path / "y.png", picture)
@@ -100,20 +103,52 @@ def test_palettes_and_other_colour_spaces_become_rgb(tmp_path):
     assert mean_error(load(tmp_path / "cmyk.jpg").array, np.asarray(rgb.resize((16, 16), 0))) < 3
 
 
-def test_black_and_white_and_opaque_grey_with_alpha_are_grey(tmp_path):
+def test_black_and_white_and_grey_with_alpha_are_grey(tmp_path):
     Image.fromarray(np.eye(4) > 0).save(tmp_path / "bits.png")
     np.testing.assert_array_equal(load(tmp_path / "bits.png").array, np.uint8(255 * np.eye(4)))
     Image.new("LA", (3, 2), (9, 255)).save(tmp_path / "la.png")
     np.testing.assert_array_equal(load(tmp_path / "la.png").array, np.full((2, 3), 9))
     Image.new("LA", (3, 2), (9, 128)).save(tmp_path / "la.png")
-    assert load(tmp_path / "la.png").array.shape == (2, 3, 4)
+    loaded = load(tmp_path / "la.png")
+    np.testing.assert_array_equal(loaded.array, np.full((2, 3), 9))
+    np.testing.assert_array_equal(loaded.alpha, np.full((2, 3), 128))
+    Image.fromarray(np.uint8([[5, 6], [6, 7]])).save(tmp_path / "l.png", transparency=6)
+    loaded = load(tmp_path / "l.png")
+    assert (loaded.array.tolist(), loaded.alpha.tolist()) == ([[5, 6], [6, 7]], [[255, 0], [0, 255]])
 
 
 def test_a_transparent_palette_entry_gives_alpha(tmp_path):
-    image = Image.new("P", (3, 2), 0)
+    image = Image.new("P", (2, 2), 0)
+    image.putpixel((1, 0), 1)
+    image.putpixel((0, 1), 1)
     image.putpalette([1, 2, 3, 4, 5, 6])
     image.save(tmp_path / "x.png", transparency=0)
-    assert load(tmp_path / "x.png").array[0, 0].tolist() == [1, 2, 3, 0]
+    loaded = load(tmp_path / "x.png")
+    assert loaded.array.tolist() == [[[1, 2, 3], [4, 5, 6]], [[4, 5, 6], [1, 2, 3]]]
+    assert loaded.alpha.tolist() == [[0, 255], [255, 0]]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("alphas", [bytes([255, 255]), bytes([255, 40])])
+def test_a_palette_of_alphas_is_read_without_a_word(tmp_path, alphas):
+    image = Image.new("P", (3, 2), 1)
+    image.putpalette([1, 2, 3, 4, 5, 6])
+    image.save(tmp_path / "x.png", transparency=alphas)
+    loaded = load(tmp_path / "x.png")
+    assert loaded.array[0, 0].tolist() == [4, 5, 6]
+    assert (loaded.alpha is None) == (alphas[1] == 255)
+
+
+def test_frames_are_their_colours_and_say_so_where_pixels_cannot_be_seen(tmp_path):
+    picture = smooth(6, 7, 4)
+    picture[..., 3] = 90
+    write_array(tmp_path / "a.png", picture)
+    write_array(tmp_path / "b.png", picture)
+    np.testing.assert_array_equal(load(tmp_path).array, np.stack([picture[..., :3]] * 2, axis=3))
+    picture[2, 2, 3] = 0
+    write_array(tmp_path / "b.png", picture, force=True)
+    with pytest.warns(DataWarning, match=r"b\.png has wholly transparent pixels"):
+        assert load(tmp_path).array.shape == (6, 7, 3, 2)
 
 
 def test_pictures_are_turned_upright(tmp_path):

@@ -15,11 +15,12 @@ from ringlet.sources import Source
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.files import Loaded
 from ringlet.sources.groups import array_names
+from ringlet.sources.kinds import IMAGE_SUFFIXES
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_output, check_outputs, output_target
 from ringlet.store.chunked_outputs import write_store
-from ringlet.store.outputs import check_kind, write_array, write_video
+from ringlet.store.outputs import check_kind, holds_alpha, write_array, write_video
 
 __all__ = ["check_paths", "check_restored", "write_restored"]
 
@@ -50,6 +51,7 @@ def check_restored(path: Path, loaded: Loaded) -> None:
             f"cannot write {path} from entries of dtype {source.dtype}: pictures and videos hold whole "
             "numbers from 0 to 255 (uint8), a grey .png also uint16; write an .npy file"
         )
+    _alpha(path, loaded)
     if kind in ("zarr", "hdf5"):
         others = [name for name in array_names(path, kind) if name != loaded.key]
         if others:
@@ -99,7 +101,19 @@ def write_restored(path: Path, fit: Fit, loaded: Loaded, *, keep: bool, force: b
     else:
         whole = np.empty(shape, dtype)
         _fill(whole, clean)
-        write_array(path, whole, key=loaded.key, force=force)
+        write_array(path, whole, key=loaded.key, alpha=_alpha(path, loaded), force=force)
+
+
+def _alpha(path: Path, loaded: Loaded) -> NDArray[np.uint8] | None:
+    """How opaque the pixels of the restored picture are: as those of the input, and wholly where they were filled."""
+    if loaded.alpha is None or path.suffix.lower() not in IMAGE_SUFFIXES:
+        return None
+    alpha = np.where(loaded.alpha == 0, np.uint8(255), loaded.alpha)
+    if holds_alpha(path):
+        return alpha
+    if alpha.min() < 255:
+        raise ArgumentError(f"cannot write {path}: the input has pixels that are half transparent; write a .png file")
+    return None
 
 
 def _fill(target: NDArray[Any], clean: Clean) -> None:

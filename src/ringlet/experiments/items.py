@@ -140,9 +140,9 @@ def _checksum(files: Iterable[Path]) -> int:
 
 
 def _colour(path: Path) -> NDArray[Any]:
-    """A picture in its own dtype with three channels: grey three times, alpha left out."""
+    """A picture in its own dtype with three channels: grey three times."""
     pixels = load(path).array
-    return np.repeat(pixels[..., None], 3, axis=2) if pixels.ndim == 2 else pixels[..., :3]
+    return np.repeat(pixels[..., None], 3, axis=2) if pixels.ndim == 2 else pixels
 
 
 def _photo(path: Path) -> Tensor:

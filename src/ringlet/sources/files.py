@@ -44,12 +44,15 @@ class Loaded:
         Frames a second, of a video.
     key : str or None
         Under which name the array was found, in a file of several.
+    alpha : uint8 array ``(height, width)`` or None
+        How opaque the pixels of a picture are, 255 = wholly; None if all are. It is no part of the tensor.
     """
 
     source: ArraySource | ChunkedSource
     kind: Kind
     frame_rate: Fraction | None = None
     key: str | None = None
+    alpha: NDArray[np.uint8] | None = None
 
     @property
     def array(self) -> NDArray[Any]:
@@ -108,20 +111,13 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
         if kind == "npy":
             return Loaded(ArraySource(real_array(open_npy(path))), kind)
         if kind == "image":
-            picture = read_image(path)
-            return Loaded(ArraySource(picture, _with_colour(picture), names=_IMAGE_NAMES[picture.ndim]), kind)
+            picture, alpha = read_image(path)
+            # Whatever colour a file holds for a pixel that cannot be seen, it is none.
+            seen = None if alpha is None or alpha.all() else spread(alpha > 0, picture.shape)
+            return Loaded(ArraySource(picture, seen, names=_IMAGE_NAMES[picture.ndim]), kind, alpha=alpha)
         video, rate = read_frames(path, kind, frames)
         names = _VIDEO_NAMES if video.ndim == 4 else ("height", "width", "frame")
         return Loaded(ArraySource(video, names=names), kind, frame_rate=rate)
-
-
-def _with_colour(picture: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """Which entries of a picture mean something: whatever the colour of a pixel that cannot be seen, it is none."""
-    if picture.ndim == 2 or picture.shape[2] < 4 or picture[..., 3].all():
-        return None
-    known = np.ones(picture.shape, bool)
-    known[..., :3] = picture[..., 3:] > 0
-    return known
 
 
 def _load_named(path: Path, kind: Kind, key: str | None) -> Loaded:

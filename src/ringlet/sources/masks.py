@@ -60,7 +60,7 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
         if kind in ("video", "frames"):
             raise FormatError("a video cannot be a mask; give a file of an array, a store or a picture")
         if kind == "image":
-            return spread(_picture_mask(read_image(path), shape), shape)
+            return spread(_picture_mask(read_image(path)[0], shape), shape)
         if kind == "npy":
             return spread(truth_values(real_array(open_npy(path))), shape)
         if kind in ("zarr", "hdf5"):
@@ -76,4 +76,4 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
 def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
     if picture.ndim == 2 or picture.shape == shape[:3]:
         return picture.astype(bool)
-    return np.asarray(picture[..., :3].any(axis=2))
+    return np.asarray(picture.any(axis=2))

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import FormatError, MissingDependencyError
+from ringlet.errors import DataWarning, FormatError, MissingDependencyError, warn
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -56,28 +56,29 @@ def import_av() -> ModuleType:
     return module
 
 
-def read_image(path: Path) -> NDArray[Any]:
-    """Read a picture as ``(height, width)`` or ``(height, width, 3 or 4)``, upright.
+def read_image(path: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+    """Read the colours of a picture as ``(height, width)`` or ``(height, width, 3)``, upright, and its alpha.
 
-    Grey stays grey (16 bits stay 16 bits), everything else becomes RGB. A fourth channel, alpha, is there
-    only if some pixel is not opaque.
+    Grey stays grey (16 bits stay 16 bits), everything else becomes RGB. Alpha, ``(height, width)``, 255 = opaque, is
+    there only if some pixel is not opaque.
     """
     pillow = import_pillow()
     from PIL import ImageOps
 
     with pillow.open(path, formats=_IMAGE_FORMATS) as file:
-        return np.array(_plain(ImageOps.exif_transpose(file)))
+        return _plain(ImageOps.exif_transpose(file))
 
 
-def _plain(image: "Image") -> "Image | NDArray[np.uint16]":
+def _plain(image: "Image") -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     if image.mode.startswith("I"):
-        return np.asarray(image).astype(np.uint16)
-    if image.has_transparency_data:
-        rgba = image.convert("RGBA")
-        if np.asarray(rgba.getchannel("A")).min() < 255:
-            return rgba
+        return np.asarray(image).astype(np.uint16), None
     grey = image.mode in ("1", "L", "LA")
-    return image.convert("L" if grey else "RGB")
+    alpha = None
+    if image.has_transparency_data:
+        image = image.convert("LA" if grey else "RGBA")
+        alpha = np.array(image.getchannel("A"))
+    colours = np.array(image.convert("L" if grey else "RGB"))
+    return colours, None if alpha is None or alpha.min() == 255 else alpha
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Moving:
 
     Attributes
     ----------
-    frames : iterator of arrays ``(height, width, 3)``, of pictures also ``(height, width)`` or with alpha
+    frames : iterator of arrays ``(height, width, 3)``, of pictures also ``(height, width)``
     rate : Fraction or None
         Frames a second, where the file knows.
     nbytes : int or None
@@ -103,7 +104,7 @@ def read_frames(path: Path, kind: str, frames: int | None = None) -> tuple[NDArr
 
     Returns
     -------
-    array of shape ``(height, width, 3, frames)``, of pictures also ``(height, width, frames)`` or with alpha
+    array of shape ``(height, width, 3, frames)``, of pictures also ``(height, width, frames)``
         A view of memory in which frame follows frame.
     Fraction or None
         Frames a second, where the file knows.
@@ -118,7 +119,7 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
     """The frames of a video, or of a folder of pictures in the order of their names, none of them decoded yet."""
     if kind == "frames":
         files = frame_files(path)
-        yield Moving(_pictures(files), None, len(files) * _picture(files[0]).nbytes)
+        yield Moving(_pictures(files), None, len(files) * _picture(files[0])[0].nbytes)
         return
     av = import_av()
     with path.open("rb") as file:
@@ -145,10 +146,17 @@ def frame_files(folder: Path) -> list[Path]:
 
 
 def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
-    """Pictures of one size and dtype; the first that is not is named."""
-    first, size = "", ""
+    """The colours of pictures of one size and dtype; the first that is not is named, and the first with holes."""
+    first, size, warned = "", "", False
     for file in files:
-        picture = _picture(file)
+        picture, alpha = _picture(file)
+        if alpha is not None and not alpha.all() and not warned:
+            warn(
+                f"{file.name} has wholly transparent pixels; of frames all colours count as known: give a mask of "
+                "those that are not",
+                DataWarning,
+            )
+            warned = True
         found = f"{' x '.join(map(str, picture.shape))} {picture.dtype}"
         if size and found != size:
             raise FormatError(f"{file.name} is {found}, but {first} is {size}; frames have one size and dtype")
@@ -156,7 +164,7 @@ def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
         yield picture
 
 
-def _picture(file: Path) -> NDArray[Any]:
+def _picture(file: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     try:
         return read_image(file)
     except (OSError, ValueError, SyntaxError) as error:  # what Pillow throws at damaged files

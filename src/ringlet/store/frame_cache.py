@@ -21,7 +21,7 @@ from ringlet.store.locking import one_at_a_time
 
 __all__ = ["cached_frames"]
 
-_VERSION = 1
+_VERSION = 2
 _LABEL = "ringlet frame cache"
 _FRAMES, _SIDE = 8, 128  # of a chunk; so many frames are in memory while a video is decoded
 _NAMES = ("height", "width", "colour", "frame")

@@ -19,7 +19,7 @@ from ringlet.sources.media import import_av, import_pillow
 from ringlet.store.atomic import atomic_output, check_outputs
 from ringlet.store.chunked_outputs import write_store
 
-__all__ = ["check_kind", "write_array", "write_video"]
+__all__ = ["check_kind", "holds_alpha", "write_array", "write_video"]
 
 _DEFAULT_RATE = 25
 _ARRAYS: dict[str, Kind] = {
@@ -75,12 +75,24 @@ def check_kind(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Kind:
     raise ArgumentError(f"cannot write {os.fspath(path)}: the suffix must be one of {allowed}")
 
 
+def holds_alpha(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a picture whose pixels can be transparent.
+
+    Examples
+    --------
+    >>> holds_alpha("clean.png"), holds_alpha("clean.jpg")
+    (True, False)
+    """
+    return 4 in _COLOURS.get(Path(path).suffix.lower(), ())
+
+
 def write_array(
     path: str | os.PathLike[str],
     array: ArrayLike,
     *,
     frame_rate: Fraction | float | None = None,
     key: str | None = None,
+    alpha: NDArray[np.uint8] | None = None,
     force: bool = False,
 ) -> None:
     """Write a tensor to a file of the kind its suffix says, whole or not at all.
@@ -99,6 +111,8 @@ def write_array(
         Frames a second of a video, 25 if not given.
     key : str, optional
         The array's name in an npz, mat or HDF5 file, "tensor" if not given, or in a zarr group.
+    alpha : uint8 array ``(height, width)``, optional
+        How opaque the pixels of a picture of grey or three colours are, 255 = wholly; png and webp hold it.
     force : bool
         Replace an existing file.
 
@@ -133,7 +147,7 @@ def write_array(
         elif kind == "mat":
             _write_mat(temporary, array, key)
         else:
-            _write_image(temporary, array)
+            _write_image(temporary, array, alpha)
 
 
 def write_video(
@@ -226,10 +240,13 @@ def _write_mat(path: Path, array: NDArray[Any], key: str) -> None:
     savemat(path, {key: array}, appendmat=False, do_compression=True)
 
 
-def _write_image(path: Path, array: NDArray[Any]) -> None:
+def _write_image(path: Path, array: NDArray[Any], alpha: NDArray[np.uint8] | None) -> None:
     sixteen_bits = array.dtype == np.uint16 and array.ndim == 2 and path.suffix.lower() == ".png"
     pixels = array if sixteen_bits else _eight_bits(array)
-    picture = import_pillow().fromarray(np.ascontiguousarray(pixels))
+    pillow = import_pillow()
+    picture = pillow.fromarray(np.ascontiguousarray(pixels))
+    if alpha is not None:
+        picture.putalpha(pillow.fromarray(alpha))
     # Through memory: Pillow writes some formats to the file by itself and does not notice a full disk.
     encoded = BytesIO()
     # Each format takes the options it knows: full colour resolution in JPEG, no loss at all in WebP.
