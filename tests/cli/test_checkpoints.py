@@ -97,6 +97,24 @@ def test_info_tells_what_is_in_a_checkpoint(fit, run, data):
     assert run("info", folder).exit_code == 2
 
 
+def test_info_says_that_a_fit_without_sweeps_left_needs_more(fit, run, data):
+    folder = data.with_name("run.ckpt")
+    fit("--checkpoint", folder, "--sweeps", "3")
+    told = " ".join(run("info", folder).stdout.split())
+    assert "with --resume and more than 3 --sweeps, which are used up." in told
+    assert json.loads(run("info", folder, "--json").stdout)["sweeps"] == 3
+    fit("--checkpoint", folder, "--sweeps", "7", "--resume", output="y.ring")  # as it says
+    assert "after sweep 7" in run("info", folder).stdout
+
+
+def test_a_file_in_the_place_of_the_checkpoint_is_all_that_is_said(fit, data):
+    refused = fit("--checkpoint", data, "--resume")
+    assert refused.exit_code == 2
+    assert refused.stderr.splitlines() == [
+        f"error: --checkpoint {data} is a file, not the folder of a checkpoint; give another path"
+    ]
+
+
 def test_restore_takes_checkpoints_too(run, data):
     folder, out = data.with_name("run.ckpt"), data.with_name("out.npy")
     arguments = ("restore", data, "-o", out, "--rank", "3", "--sweeps", "3", "--checkpoint", folder)

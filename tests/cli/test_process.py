@@ -137,6 +137,25 @@ def test_outputs_are_written_also_when_nobody_reads_the_results(tmp_path, unread
     assert TensorRing.load(tmp_path / "x.ring").shape == (12, 9)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["--help"], ["info"], ["info", "--json"]])
+def test_a_full_disk_is_one_line_on_stderr(tmp_path, arguments, unbuffered):
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        command = [RINGLET, *arguments, ring_file(tmp_path)]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=environment)
+    assert (done.returncode, done.stderr) == (2, "error: cannot print: No space left on device\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /dev/full")
+def test_an_error_that_cannot_be_written_still_ends_with_2(tmp_path):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        command = [RINGLET, "info", tmp_path / "nowhere"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
 def test_an_error_that_nobody_reads(tmp_path, unread):
     done = subprocess.run([RINGLET, "info", tmp_path / "nowhere"], stdout=subprocess.PIPE, stderr=unread, check=False)
     assert (done.returncode, done.stdout) == (141, b"")

@@ -135,6 +135,16 @@ def test_outputs_that_cannot_hold_the_result(tmp_path, refused, picture, name, s
     assert said in refused("restore", picture, "-o", tmp_path / name)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_outputs_where_no_file_can_be_made_are_refused_before_the_input_is_even_opened(tmp_path, refused):
+    absent = tmp_path / "nowhere.png"
+    assert "cannot write /proc/x.ring: " in refused("fit", absent, "-o", "/proc/x.ring")
+    assert "cannot write /proc/x.ring: " in refused(
+        "restore", absent, "-o", tmp_path / "o.png", "--save", "/proc/x.ring"
+    )
+    assert "cannot write /proc/o.zarr: " in refused("restore", absent, "-o", "/proc/o.zarr")
+
+
 def test_suffixes_of_the_other_outputs(tmp_path, refused, picture):
     out = ("-o", tmp_path / "out.png")
     assert "must end in .ring" in refused("restore", picture, *out, "--save", tmp_path / "x.npy")
@@ -184,6 +194,15 @@ def test_a_budget_that_is_too_small_names_one_that_is_not(tmp_path, refused, pic
 def test_plan_wants_a_file_or_a_shape(refused, picture):
     assert "either a file or --shape" in refused("plan", "--rank", "3")
     assert "either a file or --shape" in refused("plan", picture, "--shape", "3,4", "--rank", "3")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("--dtype", "float32"), ("--dtype", "uint8"), ("--chunks", "40,40,3"), ("--missing", "0")]
+)
+def test_plan_refuses_what_says_nothing_of_its_input(refused, picture, option, value):
+    source = ["--shape", "30,40"] if option == "--missing" else [picture]
+    meant = "a file" if option == "--missing" else "--shape"
+    assert f"{option} is for {meant}" in refused("plan", *source, "--rank", "3", option, value)
 
 
 @pytest.mark.parametrize("rank", ["auto", "1MB", "35dB"])

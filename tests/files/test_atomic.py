@@ -181,10 +181,25 @@ def test_a_missing_directory_is_refused_before_any_work(tmp_path):
         check_outputs([tmp_path / "file" / "x.npy"], force=True)
 
 
-def test_an_unwritable_directory_is_refused_before_any_work(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *_: False)  # Root may write anywhere, so the system is asked less.
-    with pytest.raises(ArgumentError, match="not writable"):
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
+def test_a_directory_that_takes_no_files_is_refused_before_any_work():
+    assert os.access("/proc", os.W_OK | os.X_OK) == (os.geteuid() == 0)  # so permissions alone do not tell
+    with pytest.raises(OutputError, match=r"cannot write /proc/x\.npy: "):
+        check_outputs(["/proc/x.npy"], force=False)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_an_unwritable_directory_is_refused_before_any_work(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(OutputError, match="Permission denied"):
         check_outputs([tmp_path / "x.npy"], force=False)
+
+
+def test_the_check_leaves_nothing_behind(tmp_path):
+    (tmp_path / "old.npy").write_text("precious")
+    check_outputs([tmp_path / "x.npy", tmp_path / "old.npy"], force=True)
+    assert files_in(tmp_path) == ["old.npy"]
+    assert (tmp_path / "old.npy").read_text() == "precious"
 
 
 @pytest.mark.parametrize("path", ["/dev/null", "/dev", "."])

@@ -195,7 +195,7 @@ GOOD = {**STATE, **HISTORY, "quiet": np.array(0)}
 def forged(folder, tensors, **changes):
     """A slot that an enemy has made, checksum and all, of the fit that the checkpoint is of."""
     real = read_slot(begun(folder, 1) / SLOTS[0])
-    description = {"fit": real.fit, "sequence": 9, "ended": None, "axes": {}} | changes
+    description = {"fit": real.fit, "sweeps": 5, "sequence": 9, "ended": None, "axes": {}} | changes
     description = {name: value for name, value in description.items() if value is not ...}
     (folder / SLOTS[0]).write_bytes(b"".join(seal(tensors, changes.pop("kind", "checkpoint"), 1, description)))
     return folder
@@ -210,6 +210,7 @@ FORGERIES = {
     "field too many": (GOOD, {"more": 1}, r"lacks or adds \['more'\]"),
     "no fit": (GOOD, {"fit": []}, "does not tell which fit it is of"),
     "no sequence number": (GOOD, {"sequence": True}, "no sequence number"),
+    "sweeps none": (GOOD, {"sweeps": 0}, "how many sweeps there may be"),
     "status unknown": (GOOD, {"ended": "HAPPILY"}, "'HAPPILY' as the fit's status"),
     "status no text": (GOOD, {"ended": []}, r"\[\] as the fit's status"),
     "axes no object": (GOOD, {"axes": []}, "axes are not an object"),
@@ -407,7 +408,7 @@ def test_saving_copies_no_core(quick_path):
     saved = Saved(
         (SweepRecord(1, 0.1, 0.2, 0.3, 0.4, 0.5),), 0, None, {f"core.{k}": core for k, core in enumerate(cores)}
     )
-    checkpoint = FitCheckpoint("x", quick_path, 1, {"shape": [1000, 500]})
+    checkpoint = FitCheckpoint("x", quick_path, 1, 5, {"shape": [1000, 500]})
     checkpoint.save(saved)  # what is imported only once is not to be counted
     tracemalloc.start()
     checkpoint.save(saved)

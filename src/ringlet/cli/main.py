@@ -4,15 +4,19 @@ All else is imported inside `main`, for Ctrl-C counts while libraries load, too.
 """
 
 import codecs
+import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import NoReturn
 
 __all__ = ["main"]
 
 _INTERRUPTED, _UNREAD = 130, 141  # 128 + SIGINT and 128 + SIGPIPE, as shells have it
+_UNPRINTED = 2
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of files it would have been an OutputError
 _SIMPLER = dict(zip("─│├╭╮╰╯×", "-|+++++x", strict=True))
 
 
@@ -24,14 +28,21 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         stream.reconfigure(errors="ringlet")
     try:
         code = _run(arguments)
+        for stream in streams:
+            stream.flush()
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         code = _INTERRUPTED
-    except (BrokenPipeError, SystemExit) as error:
-        if BrokenPipeError not in (type(error), type(error.__context__)):  # rich leaves by SystemExit then, too
+    except (OSError, SystemExit) as error:
+        _drop_unwritten(streams)
+        if BrokenPipeError in (type(error), type(error.__context__)):  # rich leaves by SystemExit then, too
+            code = _UNREAD
+        elif isinstance(error, OSError) and error.errno in _FULL:
+            code = _UNPRINTED
+            with suppress(OSError):
+                sys.stderr.write(f"error: cannot print: {error.strerror}\n")
+        else:
             raise
-        _drop_unread(streams)
-        code = _UNREAD
     sys.exit(code)
 
 
@@ -59,10 +70,10 @@ def _simpler(error: UnicodeError) -> tuple[str | bytes, int]:
     return _SIMPLER.get(character, "?"), error.start + 1
 
 
-def _drop_unread(streams: Iterable[TextIOWrapper]) -> None:
-    """Let what nobody reads go nowhere, so that Python has nothing to complain about when it flushes at the end."""
+def _drop_unwritten(streams: Iterable[TextIOWrapper]) -> None:
+    """Let what a stream does not take go nowhere, so that Python does not complain when it flushes at the end."""
     for stream in streams:
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

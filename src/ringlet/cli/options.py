@@ -17,7 +17,7 @@ from ringlet.errors import ArgumentError, OutputExistsError
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.rank_growth import budget, target
 from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
-from ringlet.store.checkpoint import holds_checkpoint
+from ringlet.store.checkpoint import check_place, holds_checkpoint
 
 __all__ = [
     "FIXED_RANK",
@@ -162,6 +162,7 @@ class CheckpointOptions:
             if self.resume or self.every is not None:
                 raise click.UsageError(f"{'--resume' if self.resume else '--every'} needs --checkpoint PATH")
         elif not holds_checkpoint(self.checkpoint):
+            check_place(self.checkpoint)
             if self.resume:
                 click.echo(f"note: {self.checkpoint} holds no fit yet; starting from the first sweep", err=True)
         elif not self.resume:

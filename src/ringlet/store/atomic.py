@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
 from ringlet.sources.kinds import is_zarr
@@ -38,7 +39,9 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     OutputExistsError
         A file exists and `force` is false.
     ArgumentError
-        The path is a directory or a device, its directory is missing or not writable, or it is no path at all.
+        The path is a directory or a device, its directory is missing, or it is no path at all.
+    OutputError
+        No file can be written to its directory; one without a name is, to find out.
 
     Examples
     --------
@@ -54,8 +57,11 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
             raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force=True")
         if not target.parent.is_dir():
             raise ArgumentError(f"cannot write {path}: its directory does not exist; create it first")
-        if not os.access(target.parent, os.W_OK | os.X_OK):
-            raise ArgumentError(f"cannot write {path}: its directory is not writable")
+        try:
+            with TemporaryFile(dir=target.parent) as file:
+                file.write(b"x")
+        except OSError as error:
+            raise _output_error(path, error) from error
 
 
 def output_target(path: str | os.PathLike[str]) -> Path:

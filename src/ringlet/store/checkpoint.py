@@ -36,7 +36,15 @@ from ringlet.store.slots import Slot, read_slot, slot_content
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["FitCheckpoint", "check_checkpoint", "holds_checkpoint", "in_use", "open_checkpoint", "read_checkpoint"]
+__all__ = [
+    "FitCheckpoint",
+    "check_checkpoint",
+    "check_place",
+    "holds_checkpoint",
+    "in_use",
+    "open_checkpoint",
+    "read_checkpoint",
+]
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -56,6 +64,13 @@ def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
             f"checkpoint is not allowed with {type(solver).__name__}, which cannot be resumed; leave it out, or use a "
             "method that can, e.g. ringlet.SAWRTRD()"
         )
+
+
+def check_place(path: PathLike) -> None:
+    """Refuse a path that is no place for a checkpoint."""
+    name = os.fspath(path)
+    with _named_errors(name):
+        _check_place(name, output_target(path))
 
 
 def holds_checkpoint(path: PathLike) -> bool:
@@ -129,7 +144,7 @@ def open_checkpoint(
         with suppress(OSError):
             for leftover in folder.glob(f"{TEMPORARY}*"):  # of a process that was killed while it wrote
                 leftover.unlink()
-        yield FitCheckpoint(name, folder, every, describe_fit(solver, problem))
+        yield FitCheckpoint(name, folder, every, solver.stop_rule().sweeps, describe_fit(solver, problem))
     finally:
         with suppress(OSError):
             if not _holds_slots(folder):
@@ -149,6 +164,8 @@ class FitCheckpoint:
     folder : Path
     every : int
         The driver saves after so many sweeps each.
+    sweeps : int
+        The fit takes at most so many.
     fit : dict
         Which fit it is; the checkpoint of another is refused.
     """
@@ -156,6 +173,7 @@ class FitCheckpoint:
     name: str
     folder: Path
     every: int
+    sweeps: int
     fit: dict[str, Any]
     _newest: tuple[int, int] = field(default=(0, 1), init=False)  # sequence number and place of the newest slot
 
@@ -196,7 +214,7 @@ class FitCheckpoint:
             It cannot be written; what was saved last is intact.
         """
         sequence, place = self._newest[0] + 1, 1 - self._newest[1]
-        content = slot_content(Slot(self.fit, sequence, saved))
+        content = slot_content(Slot(self.fit, self.sweeps, sequence, saved))
         with (
             _named_errors(self.name, f"; it holds what was saved before sweep {len(saved.history)}"),
             atomic_output(self.folder / _SLOTS[place]) as temporary,

@@ -15,7 +15,7 @@ from ringlet.store.sealed import SealedFile, open_sealed, seal
 __all__ = ["Slot", "read_slot", "slot_content"]
 
 _KIND, _VERSION = "checkpoint", 1
-_FIELDS = {"fit", "sequence", "ended", "axes"}
+_FIELDS = {"fit", "sweeps", "sequence", "ended", "axes"}
 _DTYPES = ("F32", "F64", "I64")
 
 
@@ -27,12 +27,15 @@ class Slot:
     ----------
     fit : dict
         Which fit it is of, as JSON has it.
+    sweeps : int
+        How many the fit was to take at most; with more it goes on.
     sequence : int
         Larger in slots written later.
     saved : Saved
     """
 
     fit: dict[str, Any]
+    sweeps: int
     sequence: int
     saved: Saved
 
@@ -52,6 +55,7 @@ def slot_content(slot: Slot) -> list[memoryview]:
     tensors = {name: np.asarray(array.transpose(axes[name]), order="C") for name, array in arrays.items()}
     description = {
         "fit": slot.fit,
+        "sweeps": slot.sweeps,
         "sequence": slot.sequence,
         "ended": None if saved.ended is None else saved.ended.name,
         "axes": {name: order for name, order in axes.items() if order != sorted(order)},
@@ -65,9 +69,11 @@ def read_slot(path: Path) -> Slot:
         described = file.description
         if set(described) != _FIELDS:
             raise FormatError(f"the metadata lacks or adds {sorted(set(described) ^ _FIELDS)}")
-        fit, sequence, ended = described["fit"], described["sequence"], described["ended"]
+        fit, sweeps, sequence, ended = (described[name] for name in ("fit", "sweeps", "sequence", "ended"))
         if not isinstance(fit, dict):
             raise FormatError("the metadata does not tell which fit it is of")
+        if type(sweeps) is not int or sweeps < 1:
+            raise FormatError("the metadata does not tell how many sweeps there may be")
         if type(sequence) is not int or sequence < 1:
             raise FormatError("the metadata gives no sequence number")
         if ended is not None and (not isinstance(ended, str) or ended not in Status.__members__):
@@ -80,7 +86,7 @@ def read_slot(path: Path) -> Slot:
             name.removeprefix("state."): array for name, array in arrays.items() if name.startswith("state.")
         }
         status = None if ended is None else Status[ended]
-        return Slot(fit, sequence, Saved(_history(arrays), int(quiet), status, state))
+        return Slot(fit, sweeps, sequence, Saved(_history(arrays), int(quiet), status, state))
 
 
 def _slowest_first(array: NDArray[Any]) -> list[int]:

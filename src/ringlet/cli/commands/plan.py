@@ -39,9 +39,7 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
     help="One number for all bonds, or the bond before every mode.",
 )
 @click.option("--shape", type=SHAPE, metavar="I,J,...", help="Plan for a tensor of this shape instead of a file.")
-@click.option(
-    "--dtype", type=click.Choice(_DTYPES), default="uint8", show_default=True, help="Its dtype, with --shape."
-)
+@click.option("--dtype", type=click.Choice(_DTYPES), help="Its dtype, with --shape.  [default: uint8]")
 @click.option("--chunks", type=SHAPE, metavar="I,J,...", help="Size of its chunks, if it is in a store, with --shape.")
 @click.option("--workers", type=int, metavar="N", help="Also say what N workers of a Dask cluster would bring.")
 @data_options
@@ -51,7 +49,7 @@ def command(
     source: Path | None,
     rank: int | tuple[int, ...],
     shape: tuple[int, ...] | None,
-    dtype: str,
+    dtype: str | None,
     chunks: tuple[int, ...] | None,
     workers: int | None,
     data: DataOptions,
@@ -61,6 +59,11 @@ def command(
     """Say what a fit of the file IN, or of a tensor of a given shape, would cost. Nothing is fitted."""
     if (source is None) == (shape is None):
         raise click.UsageError("give either a file or --shape")
+    told = asdict(data) if source is None else {"dtype": dtype, "chunks": chunks}
+    for name, value in told.items():
+        if value is not None:
+            raise click.UsageError(f"--{name} is for {'a file' if source is None else '--shape'}")
+    dtype = dtype or "uint8"
     if source is not None:
         given = open_input(source, data).source
         shape, dtype = given.shape, str(given.dtype)
