@@ -160,6 +160,10 @@ def plan(
     >>> print(cost.notes[0])
     The bond before mode 3 has rank 20 but its neighbours can carry only 9: the rest adds size, not accuracy.
     """
+    if len(getattr(shape, "shape", ())) > 1:
+        raise ArgumentTypeError(
+            "shape is an array, or something like it; give its shape, e.g. ringlet.plan(x.shape, 5)"
+        )
     try:
         sizes = tuple(shape)
     except TypeError:
@@ -369,6 +373,8 @@ def _rank(
             f"rank={rank!r} is text; give 'auto', an int, one int per mode, ringlet.budget('1MB') or "
             "ringlet.target(psnr=35)"
         )
+    if choice is None and isinstance(solver, RobustRing):
+        raise ArgumentError("rank=None is not allowed; give e.g. rank=5, or rank='auto', which finds one")
     if not isinstance(choice, RankChoice):
         return solver.bonds(choice, len(source.shape)), None
     if not isinstance(solver, RobustRing):

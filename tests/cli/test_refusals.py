@@ -74,6 +74,7 @@ def test_arrays_that_are_no_tensors(tmp_path, refused, array, said):
         ("--loss", "l7", "is not one of"),
         ("--ridge", "-1", "--ridge -1"),
         ("--threads", "0", "--threads 0"),
+        ("--threads", "100000", "--threads 100000 is not allowed; it must be at most 4096"),
         ("--memory", "lots", "--memory lots is not an amount"),
         ("--seed", "-1", "--seed -1"),
         ("--missing", "none", "neither a number nor one of: nan"),

@@ -70,6 +70,28 @@ def test_huge_and_tiny_rings_have_finite_distances():
     assert zero.norm() == zero.distance(zero) == 0.0
 
 
+@settings(deadline=None, max_examples=40)
+@given(ring_cores(), st.sampled_from([1, -2.5, 1e3, True, np.float32(0.5), np.uint8(7)]))
+def test_numbers_are_added_and_subtracted(cores, number):
+    tensor, ring = dense(cores), TensorRing(cores, units="K")
+    value = float(number)
+    agree(np.asarray(ring + number), tensor + value)
+    agree(np.asarray(number + ring), tensor + value)
+    agree(np.asarray(ring - number), tensor - value)
+    agree(np.asarray(number - ring), value - tensor)
+    assert (ring + number).rank == tuple(bond + 1 for bond in ring.rank)
+    assert (number - ring).dtype == ring.dtype
+    assert (ring - number).units == "K"
+
+
+def test_python_sums_rings():
+    cores = random_cores((3, 4), (2, 2))
+    ring = TensorRing(cores, names=("x", "y"))
+    total = sum([ring, ring, ring])  # begins with 0
+    agree(np.asarray(total), 3 * dense(cores))
+    assert (total.rank, (1 + ring).names) == ((6, 6), ("x", "y"))
+
+
 @settings(deadline=None, max_examples=80)
 @given(st.data())
 def test_sums_and_means_agree_with_numpy(data):
@@ -98,8 +120,10 @@ def test_rotation_moves_modes_and_keeps_the_norm(cores, shift):
 def test_transposition_along_and_against_the_ring(cores, shift, reverse):
     tensor, ring = dense(cores), TensorRing(cores)
     order = [(shift + (-k if reverse else k)) % tensor.ndim for k in range(tensor.ndim)]
-    agree(np.asarray(ring.transpose(order)), tensor.transpose(order))
-    agree(np.asarray(ring.transpose()), tensor.T)
+    for found in (ring.transpose(order), ring.transpose(*order), np.transpose(ring, np.array(order))):
+        agree(np.asarray(found), tensor.transpose(order))
+    for found in (ring.transpose(), ring.transpose(None), ring.T):
+        agree(np.asarray(found), tensor.T)
 
 
 def test_transposition_across_the_ring_is_refused():
@@ -133,8 +157,13 @@ def test_names_and_units_travel_along():
         (lambda ring: ring.inner(np.ones(3)), ArgumentTypeError, "expected another TensorRing"),
         (lambda ring: ring / 0, ArgumentError, "other than 0"),
         (lambda ring: ring * float("nan"), ArgumentError, "finite"),
-        (lambda ring: ring + 1, TypeError, "unsupported operand"),
-        (lambda ring: np.ones(3) * ring, TypeError, "unsupported operand"),
+        (lambda ring: ring + "1", TypeError, "unsupported operand"),
+        (lambda ring: "1" - ring, TypeError, "unsupported operand"),
+        (lambda ring: ring + float("inf"), ArgumentError, "only a finite number can be added"),
+        (lambda ring: ring + np.ones((3, 4)), ArgumentTypeError, r"e\.g\. np\.asarray\(ring\) \+ x"),
+        (lambda ring: np.ones((3, 4)) - ring, ArgumentTypeError, "not with arrays"),
+        (lambda ring: np.ones(3) * ring, ArgumentTypeError, "not with arrays"),
+        (lambda ring: ring / np.ones(3), ArgumentTypeError, "not with arrays"),
         (lambda ring: ring.sum(2), ArgumentError, "out of range for a tensor of 2 modes"),
         (lambda ring: ring.sum((0, -2)), ArgumentError, "twice"),
         (lambda ring: ring.sum("a"), ArgumentTypeError, "int or a tuple"),
@@ -145,7 +174,9 @@ def test_names_and_units_travel_along():
         (lambda ring: ring.entries([[0, 1], [2]]), ArgumentError, "ragged"),
         (lambda ring: np.array(ring, copy=False), ValueError, "copy=False"),
         (lambda ring: ring.rotate(1.5), ArgumentTypeError, "shift must be an int, not 1.5"),
-        (lambda ring: ring.transpose(1), ArgumentTypeError, "axes must be a sequence"),
+        (lambda ring: ring.transpose(1), ArgumentError, "names 1 modes, but the tensor has 2"),
+        (lambda ring: ring.transpose(1.5, 0), ArgumentTypeError, "axes must be an int or a tuple of ints"),
+        (lambda ring: ring.transpose(1.5), ArgumentTypeError, "axes must be an int or a tuple of ints"),
         (lambda ring: ring.transpose((0,)), ArgumentError, "names 1 modes, but the tensor has 2"),
         (lambda ring: ring.transpose(()), ArgumentError, "names 0 modes"),
         (lambda ring: ring.astype("foo"), ArgumentTypeError, "float32 or float64, not 'foo'"),

@@ -358,7 +358,7 @@ def test_tiny_data_are_fitted_all_the_same(shape):
     ("given", "error", "said"),
     [
         ({"rank": "best"}, ArgumentTypeError, "rank='best'"),
-        ({"rank": None}, ArgumentError, "rank=None"),
+        ({"rank": None}, ArgumentError, "rank=None is not allowed; give e.g. rank=5, or rank='auto'"),
         ({"rank": "auto", "solver": ringlet.baselines.TRSVD()}, ArgumentError, "TRSVD"),
         ({"rank": "auto", "solver": SAWRTRD(sampling="uniform-rows")}, ArgumentError, "uniform-rows"),
         ({"rank": 2, "solver": AWRTRD(smooth={7: 1})}, ArgumentError, "mode 7"),

@@ -173,6 +173,14 @@ def test_plans_of_impossible_shapes_are_refused(shape, words):
         ringlet.plan(shape, 2)
 
 
+@pytest.mark.parametrize("data", [np.ones((200, 300)), ringlet.TensorRing([np.ones((1, 2, 1)), np.ones((1, 3, 1))])])
+def test_a_plan_of_an_array_asks_for_its_shape_in_few_words(data):
+    with pytest.raises(ArgumentTypeError, match=r"give its shape, e\.g\. ringlet\.plan\(x\.shape, 5\)") as caught:
+        ringlet.plan(data, 3)
+    assert len(str(caught.value)) < 120
+    assert ringlet.plan(np.array([20, 30]), 3).shape == (20, 30)
+
+
 @pytest.mark.parametrize(
     ("dtype", "words"), [("foo", "dtype='foo'"), (complex, "complex128"), ("datetime64[s]", "allowed")]
 )

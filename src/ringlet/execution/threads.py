@@ -14,7 +14,11 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from ringlet.errors import ArgumentError
+
 __all__ = ["Threads"]
+
+_MOST = 4096  # each has memory of its own, so more are refused by name, not for want of memory
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -26,7 +30,7 @@ class Threads(AbstractContextManager["Threads"]):
     Parameters
     ----------
     count : int or None
-        None uses every core this process may run on.
+        None uses every core this process may run on; at most 4096.
 
     Examples
     --------
@@ -36,6 +40,8 @@ class Threads(AbstractContextManager["Threads"]):
     """
 
     def __init__(self, count: int | None = None) -> None:
+        if count is not None and count > _MOST:
+            raise ArgumentError(f"threads={count} is not allowed; it must be at most {_MOST}, best the number of cores")
         self.count = count or _available_cores()
         self._pool: ThreadPoolExecutor | None = None
 

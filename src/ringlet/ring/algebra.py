@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from math import frexp, inf, ldexp, sqrt
+from typing import Any
 
 import numpy as np
 
 from ringlet.ring.chain import Core
 from ringlet.ring.transfer import loop_trace
 
-__all__ = ["add", "collapse", "distance", "hadamard", "inner", "norm", "scale", "unit_cores"]
+__all__ = ["add", "collapse", "constant", "distance", "hadamard", "inner", "norm", "scale", "unit_cores"]
 
 
 def add(cores: Sequence[Core], others: Sequence[Core]) -> list[Core]:
@@ -28,6 +29,17 @@ def add(cores: Sequence[Core], others: Sequence[Core]) -> list[Core]:
         block[a:, :, b:] = other
         sums.append(block)
     return sums
+
+
+def constant(shape: Sequence[int], value: float, dtype: np.dtype[Any]) -> list[Core]:
+    """Cores of the ring of rank 1 whose entries are all the same.
+
+    Examples
+    --------
+    >>> [core.ravel().tolist() for core in constant((2, 3), 5.0, np.dtype(float))]
+    [[5.0, 5.0], [1.0, 1.0, 1.0]]
+    """
+    return scale([np.ones((1, length, 1), dtype) for length in shape], value)
 
 
 def hadamard(cores: Sequence[Core], others: Sequence[Core]) -> list[Core]:

@@ -300,17 +300,34 @@ class TensorRing:
     def __pos__(self) -> TensorRing:
         return self
 
-    def __add__(self, other: TensorRing) -> TensorRing:
+    def __add__(self, other: TensorRing | float) -> TensorRing:
+        """Add a ring of the same shape (ranks add) or a number (ranks grow by 1, unless it is 0)."""
+        if isinstance(other, Real):
+            number = float(other)
+            if not isfinite(number):
+                raise ArgumentError(f"only a finite number can be added to a ring, not {number}")
+            if number == 0:
+                return self
+            return self._like(algebra.add(self._cores, algebra.constant(self.shape, number, self.dtype)))
         if not isinstance(other, TensorRing):
+            _refuse_array(other)
             return NotImplemented
         self._check_same_shape(other)
         units = self._units if self._units == other._units else None
         return TensorRing(algebra.add(self._cores, other._cores), names=self._common_names(other), units=units)
 
-    def __sub__(self, other: TensorRing) -> TensorRing:
-        if not isinstance(other, TensorRing):
-            return NotImplemented
-        return self + (-other)
+    __radd__ = __add__
+
+    def __sub__(self, other: TensorRing | float) -> TensorRing:
+        if isinstance(other, Real):
+            return self + -float(other)
+        if isinstance(other, TensorRing):
+            return self + (-other)
+        _refuse_array(other)
+        return NotImplemented
+
+    def __rsub__(self, other: float) -> TensorRing:
+        return (-self).__add__(other)
 
     def __mul__(self, other: TensorRing | float) -> TensorRing:
         """Multiply by a number, or element-wise by a ring of the same shape (ranks multiply)."""
@@ -322,12 +339,14 @@ class TensorRing:
         if isinstance(other, TensorRing):
             self._check_same_shape(other)
             return TensorRing(algebra.hadamard(self._cores, other._cores), names=self._common_names(other))
+        _refuse_array(other)
         return NotImplemented
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: float) -> TensorRing:
         if not isinstance(other, Real):
+            _refuse_array(other)
             return NotImplemented
         divisor = float(other)
         if divisor == 0 or not isfinite(divisor):
@@ -400,12 +419,17 @@ class TensorRing:
             raise ArgumentTypeError(f"shift must be an int, not {shift!r}") from None
         return self.transpose([*range(first, self.ndim), *range(first)])
 
-    def transpose(self, axes: Sequence[int] | None = None) -> TensorRing:
+    @property
+    def T(self) -> TensorRing:
+        """The modes in reversed order."""
+        return self.transpose()
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> TensorRing:
         """Reorder the modes along the ring or against it.
 
         Parameters
         ----------
-        axes : sequence of int, optional
+        axes : ints, or one sequence of them, optional
             A cyclic shift of ``0, 1, .., N-1``, or a cyclic shift of the reversed order; the reversed order
             by default. Any other order would need another ring.
 
@@ -413,10 +437,12 @@ class TensorRing:
         --------
         >>> import numpy as np
         >>> ring = TensorRing([np.ones((1, 2, 4)), np.ones((4, 3, 5)), np.ones((5, 7, 1))])
-        >>> ring.transpose().shape, ring.transpose((1, 0, 2)).rank
+        >>> ring.transpose().shape, ring.transpose(1, 0, 2).rank
         ((7, 3, 2), (5, 4, 1))
         """
-        order = tuple(range(self.ndim))[::-1] if axes is None else self._check_order(axes)
+        alone = len(axes) == 1 and (axes[0] is None or isinstance(axes[0], Iterable))
+        given = axes[0] if alone else axes or None
+        order = tuple(range(self.ndim))[::-1] if given is None else self._check_order(given)
         names = self._names and [self._names[k] for k in order]
         if order == tuple((order[0] + k) % self.ndim for k in range(self.ndim)):
             cores = [self._cores[k] for k in order]
@@ -532,10 +558,8 @@ class TensorRing:
         if self.shape != other.shape:
             raise ArgumentError(f"the rings have different shapes: {self.shape} and {other.shape}")
 
-    def _check_order(self, axes: Iterable[int]) -> tuple[int, ...]:
+    def _check_order(self, axes: Any) -> tuple[int, ...]:
         """All modes in the order of an axes argument."""
-        if not isinstance(axes, Iterable):
-            raise ArgumentTypeError(f"axes must be a sequence of ints, one per mode, not {axes!r}")
         order = self._check_axes(tuple(axes), "axes")
         if len(order) != self.ndim:
             raise ArgumentError(f"axes={order} names {len(order)} modes, but the tensor has {self.ndim}")
@@ -562,6 +586,14 @@ class TensorRing:
         if len(set(wrapped)) < len(wrapped):
             raise ArgumentError(f"{name}={axis!r} names a mode twice")
         return wrapped
+
+
+def _refuse_array(other: object) -> None:
+    """Say what to do about an array beside a ring."""
+    if isinstance(other, np.ndarray):
+        raise ArgumentTypeError(
+            "a ring is combined with numbers and rings, not with arrays; evaluate it first, e.g. np.asarray(ring) + x"
+        )
 
 
 def _restore(cores: Sequence[Core], names: Sequence[str] | None, units: str | None) -> TensorRing:
