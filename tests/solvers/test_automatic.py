@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from skimage import data, transform
 
 import ringlet
 from oracles import dense, random_cores
@@ -445,3 +446,17 @@ def test_least_squares_are_not_chosen_where_entries_are_wrong():
     x, observed = spoiled(rare_peaks(), 0.9, 0.1)
     fit = decompose(x, mask=observed)
     assert fit.history[-1].sigma < np.ptp(x)
+
+
+def test_a_kernel_that_a_small_ring_had_narrowed_is_widened_when_it_has_grown(monkeypatch):
+    x = transform.resize(data.astronaut(), (240, 240), anti_aliasing=True)
+    errors = {}
+    for relaxes in (True, False):
+        if not relaxes:
+            monkeypatch.setattr(automatic_run.AutomaticRun, "_relaxed", lambda _, stand, __: stand)
+        for seed in range(2):
+            rng = np.random.default_rng(seed)
+            damaged = np.where(rng.random(x.shape) < 0.2, rng.choice([0.0, 1.0], x.shape), x).astype(np.float32)
+            fit = decompose(damaged, mask=rng.random(x.shape) < 0.3)
+            errors.setdefault(relaxes, []).append(np.std(np.asarray(fit.ring) - x))
+    assert np.mean(errors[True]) < 0.9 * np.mean(errors[False])

@@ -42,6 +42,7 @@ _SURE = 2.0  # standard errors by which a ring to begin with has to be better
 _LAST_SWEEPS = 2  # with all entries, at the end
 _ALL_TRUSTED = 1e3  # factor of the kernel width
 _TRUSTING_SWEEPS, _TRUSTING_GAIN = 4, 0.5  # of least squares, and what they have to gain in dB
+_RELAXING = 20  # number of the sweep with a wider kernel among a round's trials
 _HOPELESS = -2.0  # dB: there are outliers
 _FIRST_TRUSTING = 16  # number of the first of them among a round's trials
 
@@ -193,11 +194,26 @@ class AutomaticRun:
         return ("width", "smooth") if self._growth.eager else ("width",)
 
     def _grow(self, number: int, tuning: Tuning) -> None:
-        self._stand = self._growth.grown(self._stand, self._last_gain, number, tuning)
+        before = self._stand
+        self._stand = self._growth.grown(before, self._last_gain, number, tuning)
+        if self._stand.parameters > before.parameters:
+            self._stand = self._relaxed(self._stand, number)
         if self._growth.ended:
             self._stand = self._growth.trimmed(self._stand, number)
             self._gained, self._rounds_idle = 0.0, 0
         self._size()
+
+    def _relaxed(self, stand: Stand, number: int) -> Stand:
+        """A sweep with the rule's kernel width again, if that is better for a ring that has grown since narrowing it.
+
+        What a small ring had to take for wrong may be what a larger one is to describe.
+        """
+        position = stand.position
+        if position.penalties.width >= 1.0 or not self._knobs.awake("width", stand.parameters):
+            return stand
+        wide = replace(position, penalties=replace(position.penalties, width=1.0))
+        relaxed, narrow = (self._trials.swept(start, number, _RELAXING) for start in (wide, position))
+        return relaxed if self._trials.compare(relaxed, narrow).gain > 0 else narrow
 
     def _size(self) -> None:
         """While bonds grow, look at what the next larger ring needs, so that this one and that one see the same."""

@@ -157,6 +157,10 @@ class Knobs:
             self._miss(at)
         return None
 
+    def awake(self, name: str, size: int) -> bool:
+        """Whether knobs of this name may be turned again, in a ring of so many parameters."""
+        return any(knob.name == name and not self._rests(at, size) for at, knob in enumerate(self._knobs))
+
     def _rests(self, at: int, size: int) -> bool:
         return self._misses[at] >= _MISSES and size < _REST * self._size[at]
 
