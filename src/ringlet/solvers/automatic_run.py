@@ -42,9 +42,9 @@ _SURE = 2.0  # standard errors by which a ring to begin with has to be better
 _LAST_SWEEPS = 2  # with all entries, at the end
 _ALL_TRUSTED = 1e3  # factor of the kernel width
 _TRUSTING_SWEEPS, _TRUSTING_GAIN = 4, 0.5  # of least squares, and what they have to gain in dB
-_RELAXING = 20  # number of the sweep with a wider kernel among a round's trials
-_HOPELESS = -2.0  # dB: there are outliers
+_HOPELESS = -2.0  # dB after any of them: there are outliers
 _FIRST_TRUSTING = 16  # number of the first of them among a round's trials
+_RELAXING = 20  # and that of the sweep with a wider kernel
 
 
 def hold_out(problem: Problem, budget: int | None = None) -> tuple[Problem, Problem, Judge]:

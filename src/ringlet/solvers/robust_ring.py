@@ -195,7 +195,8 @@ class AWRTRD(RobustRing):
         Budget for working memory beside Python and data in memory, e.g. ``"2GB"``; what is held of stored data counts.
         An automatic rank grows no further than it allows, and more threads need more of it.
     threads : int, optional
-        By default all cores of the machine. The result does not depend on it, to the bit.
+        By default all cores of the machine. The result does not depend on it, to the bit, unless `memory` limits
+        an automatic rank.
 
     References
     ----------
