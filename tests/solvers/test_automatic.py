@@ -43,6 +43,13 @@ def spoiled(truth, observed, outliers, seed=1, noise=0.01):
     return x, rng.random(truth.shape) < observed
 
 
+def photo_fields(shape, slope, rng):
+    """Two pictures with the spectrum of photos."""
+    distances = np.hypot(*np.meshgrid(*(length * np.fft.fftfreq(length) for length in shape), indexing="ij"))
+    spectra = [np.fft.fft2(rng.standard_normal(shape)) / np.maximum(distances, 1) ** slope for _ in range(2)]
+    return [field / field.std() for field in map(np.real, map(np.fft.ifft2, spectra))]
+
+
 def error(fit, truth):
     return np.linalg.norm(np.asarray(fit.ring) - truth) / np.linalg.norm(truth)
 
@@ -262,16 +269,27 @@ def test_widening_leaves_the_tensor_as_it_is(bond):
 
 
 def test_growth_does_not_hang_on_the_seed():
-    """A picture with the spectrum of photos: every seed comes about as far."""
-    shape, rng = (240, 320), np.random.default_rng(0)
-    distances = np.hypot(*np.meshgrid(*(length * np.fft.fftfreq(length) for length in shape), indexing="ij"))
-    spectra = [np.fft.fft2(rng.standard_normal(shape)) / np.maximum(distances, 1) ** 1.5 for _ in range(2)]
-    grey, hue = (field / field.std() for field in map(np.real, map(np.fft.ifft2, spectra)))
+    """Every seed comes about as far."""
+    rng = np.random.default_rng(0)
+    grey, hue = photo_fields((240, 320), 1.5, rng)
     truth = np.multiply.outer(grey, rng.standard_normal(3) + 2) + np.multiply.outer(hue, rng.standard_normal(3))
     x, observed = spoiled(truth, 0.3, 0.0, noise=0.03 * np.ptp(truth))
     x += np.where(rng.random(x.shape) < 0.2, rng.normal(0, 0.7 * np.ptp(truth), x.shape), 0)
     errors = [error(decompose(x, mask=observed, seed=seed), truth) for seed in range(4)]
     assert max(errors) < 1.15 * min(errors)
+
+
+def test_bonds_that_cost_nothing_do_not_keep_others_from_growing():
+    """The bond between colours and frames holds few numbers: what it gains for them is mostly chance."""
+    rng = np.random.default_rng(10)
+    grey, hue = photo_fields((120, 100), 1.0, rng)
+    colours, angles = rng.uniform(0.5, 1, (2, 3)), np.arange(8) / 4
+    truth = np.einsum("ij,c,t->ijct", grey, colours[0], 1 + 0.2 * np.sin(angles))
+    truth += np.einsum("ij,c,t->ijct", hue, colours[1] / 2, 1 + 0.2 * np.cos(angles))
+    x, observed = spoiled(truth, 0.3, 0.0, noise=0.0)
+    x = np.where(rng.random(x.shape) < 0.2, rng.choice([truth.min(), truth.max()], x.shape), x)
+    fit = decompose(x, mask=observed)
+    assert fit.ring.rank[1] > 50
 
 
 def test_only_exact_data_do_without_a_ridge():

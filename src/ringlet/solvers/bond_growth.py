@@ -24,6 +24,7 @@ _SETTLING_ROUNDS = 3
 _LARGE = 0.3  # dB: a growth that gains more is followed by the next at once
 _SIMILAR = 0.7  # bonds that promise this part of what the best one does grow together with it,
 _UNLIKE, _SHORT = 4, 8  # and those that are so many times narrower, unless beside a mode of fewer slices
+_HARDLY = 1.1  # and all that gain while the ring is larger by less than this factor: so few may promise by chance
 _WORTH = 0.05  # dB that wider bonds have to gain,
 _SPARED = 0.05  # and narrower ones may lose
 _EXACT = 1e-4  # held-out error, in data ranges, of data that a ring describes exactly: narrower bonds get so many
@@ -163,8 +164,9 @@ class BondGrowth:
         for bond in others:
             together = (*rank[:bond], found[bond].rank[bond], *rank[bond + 1 :])
             similar = promises[bond] >= _SIMILAR * promises[best]
+            hardly = promises[bond] > 0 and parameters(shape, rank) < _HARDLY * stand.parameters
             narrow = min(shape[bond - 1], shape[bond]) >= _SHORT and _UNLIKE * rank[bond] < max(rank)
-            if (similar or narrow) and parameters(shape, together) <= self._most:
+            if (similar or hardly or narrow) and parameters(shape, together) <= self._most:
                 chosen.append(bond)
                 rank = together
         return chosen
