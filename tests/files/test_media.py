@@ -30,6 +30,16 @@ def mean_error(a, b):
     return np.abs(a.astype(float) - b).mean()
 
 
+def write_png(path, size, bits, pixels):
+    """RGB, byte by byte."""
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", *size, bits, 2, 0, 0, 0))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b""))
+
+
 # Pictures.
 
 
@@ -62,6 +72,13 @@ def test_sixteen_bit_grey_survives(tmp_path):
     loaded = load(tmp_path / "x.png").array
     assert loaded.dtype == np.uint16
     np.testing.assert_array_equal(loaded, picture)
+
+
+def test_sixteen_bit_colours_lose_half_of_their_bits_with_a_warning(tmp_path):
+    write_png(tmp_path / "x.png", (2, 1), bits=16, pixels=b"\0" + bytes(range(12)))
+    with pytest.warns(DataWarning, match=r"16 bits a channel.*\.npy"):
+        loaded = load(tmp_path / "x.png").array
+    np.testing.assert_array_equal(loaded, [[[0, 2, 4], [6, 8, 10]]])
 
 
 @pytest.mark.parametrize("suffix", ["png", "webp"])
@@ -189,12 +206,7 @@ def test_pictures_with_a_broken_checksum_are_refused(tmp_path):
 
 
 def test_a_picture_of_absurd_size_is_refused_unread(tmp_path):
-    def chunk(name, data):
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-    size = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
-    data = chunk(b"IHDR", size) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
-    (tmp_path / "x.png").write_bytes(b"\x89PNG\r\n\x1a\n" + data)
+    write_png(tmp_path / "x.png", (60_000, 60_000), bits=8, pixels=bytes(1000))
     tracemalloc.start()
     with pytest.raises(FormatError, match=r"x\.png.*decompression bomb"):
         load(tmp_path / "x.png")

@@ -34,6 +34,7 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 # Only these readers of each library are offered the file: others follow links to further files and addresses.
 _IMAGE_FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
 _VIDEO_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
+_SEVERAL_CHANNELS = (2, 4, 6)  # RGB, grey with alpha, RGB with alpha, as PNG numbers them
 _BLOCK_BYTES = 64 << 20
 
 
@@ -59,14 +60,22 @@ def import_av() -> ModuleType:
 def read_image(path: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     """Read the colours of a picture as ``(height, width)`` or ``(height, width, 3)``, upright, and its alpha.
 
-    Grey stays grey (16 bits stay 16 bits), everything else becomes RGB. Alpha, ``(height, width)``, 255 = opaque, is
+    Grey stays grey (16 bits stay 16 bits), everything else becomes RGB of 8 bits, with a warning if it had 16. Alpha, ``(height, width)``, 255 = opaque, is
     there only if some pixel is not opaque.
     """
     pillow = import_pillow()
     from PIL import ImageOps
 
     with pillow.open(path, formats=_IMAGE_FORMATS) as file:
+        _warn_of_lost_bits(path)
         return _plain(ImageOps.exif_transpose(file))
+
+
+def _warn_of_lost_bits(path: Path) -> None:
+    with path.open("rb") as file:
+        head = file.read(26)  # of a PNG file: a signature of 8 bytes; at 24 the bits a channel, at 25 the kind of colour
+    if head.startswith(b"\x89PNG") and head[24] == 16 and head[25] in _SEVERAL_CHANNELS:
+        warn("pictures of 16 bits a channel are read with 8 of them; give an array (.npy) to keep all", DataWarning)
 
 
 def _plain(image: "Image") -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
