@@ -60,8 +60,8 @@ def import_av() -> ModuleType:
 def read_image(path: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     """Read the colours of a picture as ``(height, width)`` or ``(height, width, 3)``, upright, and its alpha.
 
-    Grey stays grey (16 bits stay 16 bits), everything else becomes RGB of 8 bits, with a warning if it had 16. Alpha, ``(height, width)``, 255 = opaque, is
-    there only if some pixel is not opaque.
+    Grey stays grey (16 bits stay 16 bits), everything else becomes RGB of 8 bits, with a warning if it had 16. Alpha,
+    ``(height, width)``, 255 = opaque, is there only if some pixel is not opaque.
     """
     pillow = import_pillow()
     from PIL import ImageOps
@@ -73,7 +73,7 @@ def read_image(path: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
 
 def _warn_of_lost_bits(path: Path) -> None:
     with path.open("rb") as file:
-        head = file.read(26)  # of a PNG file: a signature of 8 bytes; at 24 the bits a channel, at 25 the kind of colour
+        head = file.read(26)  # of a PNG file: at 24 the bits a channel, at 25 the kind of colour
     if head.startswith(b"\x89PNG") and head[24] == 16 and head[25] in _SEVERAL_CHANNELS:
         warn("pictures of 16 bits a channel are read with 8 of them; give an array (.npy) to keep all", DataWarning)
 
