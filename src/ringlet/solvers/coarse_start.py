@@ -33,6 +33,7 @@ __all__ = ["CoarseStart", "coarse_start"]
 _LARGE = 1 << 21  # entries from which on it is worth while
 _FACTORS = ((1024, 4), (128, 2))  # slices of a block, of modes with so many and more
 _SMALLER = 2  # the medians' ring has at least so many times fewer numbers than they, and the data's as few as it must
+_EASY = 600  # unknowns a slice, on average: with more, most of an update is a solve, which fewer slices do not shorten
 _SWEEPS = 80  # at most; a number of its own, so that nothing depends on that of the solver
 _TOL = 1e-3
 _ROOM = 8  # a memory budget must hold the medians so many times
@@ -89,7 +90,8 @@ def _fitted(
     solver = replace(solver, sweeps=_SWEEPS, tol=_TOL)
     itemsize = source.dtype.itemsize
     most = problem.choice.most_parameters(problem.source.shape, itemsize) // max(factors)
-    choice = replace(problem.choice, bytes=min(most, prod(source.shape) // _SMALLER) * itemsize)
+    most = min(most, prod(source.shape) // _SMALLER, _EASY * sum(source.shape))
+    choice = replace(problem.choice, bytes=most * itemsize)
     rank = start_rank(source.shape, choice.most_parameters(source.shape, itemsize))
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
     coarse, seen, judge = hold_out(coarse)
