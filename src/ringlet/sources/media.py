@@ -1,5 +1,6 @@
 """Pictures and videos as arrays, through Pillow and PyAV. Decodes; knows nothing of masks or rings."""
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -150,8 +151,14 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
 
 
 def frame_files(folder: Path) -> list[Path]:
-    """The pictures of a folder, in the order of their names."""
-    return sorted(file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES)
+    """The pictures of a folder, in the order of their names, in which numbers count as such: f2 comes before f10."""
+    return sorted((file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES), key=_by_numbers)
+
+
+def _by_numbers(file: Path) -> tuple[list[str | int], str]:
+    # Words and numbers take turns, beginning with a word, so like is compared with like.
+    parts = re.split(r"([0-9]+)", file.name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)], file.name
 
 
 def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
