@@ -36,6 +36,29 @@ def test_weights_of_a_block_are_those_of_its_residuals(index):
     np.testing.assert_allclose(FIT.weights(index), expected_weights()[index], rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        (0, slice(None), [1, 2]),
+        (1, ..., np.array([3, 0, 3])),
+        ([1, 2, 4], slice(None), 3),
+        ([1, 2], ..., 3),
+        (0, slice(None), np.arange(6) > 3),
+        (0, [1, 2], slice(None)),
+        (slice(None), [1, 2], 3),
+        (0, 1, ..., [2, 3]),
+        (0, [1, 2], 3),
+    ],
+)
+def test_the_axes_lie_as_those_of_the_ring(index):
+    """An index array that stands apart from an integer comes first, as in NumPy."""
+    weights, restored = expected_weights(), np.where(MASK, X, 0)
+    restored[[1, 4], [2, 4], [3, 4]] = np.asarray(FIT.ring)[[1, 4], [2, 4], [3, 4]]
+    np.testing.assert_allclose(FIT.weights(index), weights[index], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(FIT.restored(index), restored[index], rtol=1e-14)
+    assert FIT.weights(index).shape == FIT.ring[index].shape
+
+
 def test_outliers_weigh_nothing_missing_is_nan():
     assert FIT.weights((1, 2, 3)) < 1e-6
     assert np.isnan(FIT.weights((4, 4, 4)))

@@ -10,7 +10,7 @@ from ringlet.errors import IndexingError
 from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block, dense_points
 
-__all__ = ["evaluate_index", "in_bounds"]
+__all__ = ["are_adjacent", "evaluate_index", "in_bounds"]
 
 IndexArray: TypeAlias = NDArray[np.intp]
 Selector: TypeAlias = int | slice | IndexArray  # what selects along one mode
@@ -46,8 +46,20 @@ def evaluate_index(cores: Sequence[Core], index: object) -> Any:
     items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     selectors = _selectors(items, shape)
     if any(isinstance(selector, np.ndarray) for selector in selectors):
-        return _advanced(cores, selectors, adjacent=_are_adjacent(items))
+        return _advanced(cores, selectors, adjacent=are_adjacent(items))
     return _basic(cores, selectors)
+
+
+def are_adjacent(items: Sequence[Any]) -> bool:
+    """Tell whether nothing stands between the integers and arrays of an index, not even an empty ellipsis.
+
+    Examples
+    --------
+    >>> are_adjacent([slice(None), 0, [1, 2]]), are_adjacent([0, slice(None), [1, 2]])
+    (True, False)
+    """
+    places = [place for place, item in enumerate(items) if not (item is Ellipsis or isinstance(item, slice))]
+    return not places or places[-1] - places[0] == len(places) - 1
 
 
 def in_bounds(indices: NDArray[np.integer], mode: int, size: int) -> IndexArray:
@@ -131,12 +143,6 @@ def _basic(cores: Sequence[Core], selectors: Sequence[Selector]) -> Any:
 def _kept(selector: Selector) -> slice | IndexArray:
     """Keep the mode of a selector: an integer becomes a slice of length 1."""
     return slice(selector, selector + 1) if isinstance(selector, int) else selector
-
-
-def _are_adjacent(items: Sequence[Any]) -> bool:
-    """Tell whether nothing stands between the integers and arrays of an index, not even an empty ellipsis."""
-    places = [place for place, item in enumerate(items) if not (item is Ellipsis or isinstance(item, slice))]
-    return places[-1] - places[0] == len(places) - 1
 
 
 def _advanced(cores: Sequence[Core], selectors: Sequence[Selector], *, adjacent: bool) -> NDArray[Any]:

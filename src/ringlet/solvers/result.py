@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, IndexingError
 from ringlet.ring import TensorRing
+from ringlet.ring.indexing import are_adjacent
 from ringlet.robust import Kernel
 from ringlet.solvers.checks import check_number
 from ringlet.solvers.continuation import Continuation
@@ -84,9 +85,9 @@ class Fit:
         >>> fit.weights((1, 2)).round(2)
         array([1., 1., 1., 0.])
         """
-        block, squeezed = _as_block(index, self.ring.shape)
-        _, _, weights = self._judged(block)
-        return np.asarray(weights.squeeze(axis=squeezed))
+        chosen = _chosen(index, self.ring.shape)
+        _, _, weights = self._judged(chosen.block)
+        return chosen.laid_out(weights)
 
     def restored(self, index: Index | tuple[Index, ...] = ...) -> NDArray[Any]:
         """A block of the data in which only what is missing or judged an outlier is replaced, by the ring's entries.
@@ -114,10 +115,9 @@ class Fit:
         >>> fit.restored((1, 2)).round(2)
         array([1., 1., 1., 1.])
         """
-        block, squeezed = _as_block(index, self.ring.shape)
-        values, estimate, weights = self._judged(block)
-        restored = np.where(weights >= _TRUSTED, values, as_dtype(estimate, values.dtype))
-        return np.asarray(restored.squeeze(axis=squeezed))
+        chosen = _chosen(index, self.ring.shape)
+        values, estimate, weights = self._judged(chosen.block)
+        return chosen.laid_out(np.where(weights >= _TRUSTED, values, as_dtype(estimate, values.dtype)))
 
     def _judged(
         self, block: tuple[slice | NDArray[np.intp], ...]
@@ -231,11 +231,35 @@ class Estimate:
         return np.asarray(self.ring) if self._dense is None else self._dense
 
 
-def _as_block(
-    index: Index | tuple[Index, ...], shape: tuple[int, ...]
-) -> tuple[tuple[slice | NDArray[np.intp], ...], tuple[int, ...]]:
-    """A full outer selection for an index, and the axes that integers leave to be squeezed."""
+@dataclass(frozen=True)
+class _Chosen:
+    """What an index takes.
+
+    Attributes
+    ----------
+    block : tuple of slices and index arrays
+        A full outer selection.
+    squeezed : tuple of int
+        Axes of it that integers leave to be squeezed.
+    leading : int or None
+        The axis of an index array that stands apart from an integer: NumPy puts it first.
+    """
+
+    block: tuple[slice | NDArray[np.intp], ...]
+    squeezed: tuple[int, ...]
+    leading: int | None
+
+    def laid_out(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the block, with the axes that NumPy would give them."""
+        result = np.asarray(values.squeeze(axis=self.squeezed))
+        if self.leading is None:
+            return result
+        return np.moveaxis(result, self.leading - sum(axis < self.leading for axis in self.squeezed), 0)
+
+
+def _chosen(index: Index | tuple[Index, ...], shape: tuple[int, ...]) -> _Chosen:
     given = list(index) if isinstance(index, tuple) else [index]
+    apart = not are_adjacent(given)
     if any(item is Ellipsis for item in given):
         at = next(position for position, item in enumerate(given) if item is Ellipsis)
         given[at : at + 1] = [slice(None)] * (len(shape) - len(given) + 1)
@@ -243,7 +267,7 @@ def _as_block(
     if len(given) != len(shape) or sum(np.asarray(item).ndim > 0 for item in given if not isinstance(item, slice)) > 1:
         raise _index_error(index, shape)
     block: list[slice | NDArray[np.intp]] = []
-    squeezed = []
+    squeezed, leading = [], None
     for axis, (item, length) in enumerate(zip(given, shape, strict=True)):
         if isinstance(item, slice):
             block.append(item)
@@ -261,7 +285,8 @@ def _as_block(
             block.append(slice(int(positions), int(positions) + 1))
         else:
             block.append(positions)
-    return tuple(block), tuple(squeezed)
+            leading = axis if apart else None
+    return _Chosen(tuple(block), tuple(squeezed), leading)
 
 
 def _index_error(index: object, shape: tuple[int, ...]) -> ArgumentError:
