@@ -169,7 +169,15 @@ def test_frames_are_their_colours_and_say_so_where_pixels_cannot_be_seen(tmp_pat
 
 
 def test_frames_are_ordered_by_the_numbers_in_their_names(tmp_path):
-    names = ["cut-1 f1.png", "cut-1 f2.png", "cut-1 f10.png", "cut-2 f01.png", "cut-2 f1.png", "cut-10 f1.png", "end.png"]
+    names = [
+        "cut-1 f1.png",
+        "cut-1 f2.png",
+        "cut-1 f10.png",
+        "cut-2 f01.png",
+        "cut-2 f1.png",
+        "cut-10 f1.png",
+        "end.png",
+    ]
     for place, name in enumerate(names):
         write_array(tmp_path / name, np.full((2, 3), place, np.uint8))
     assert load(tmp_path).array[0, 0].tolist() == [0, 1, 2, 3, 4, 5, 6]

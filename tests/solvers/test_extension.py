@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import xarray
 from scipy.optimize import minimize
 
 from oracles import fast_dense, random_cores, subchain, unfolding
@@ -441,6 +442,15 @@ def fit_of_eleven():
 def test_wrong_arguments_are_refused_by_name(fit_of_eleven, arguments, error, words):
     with pytest.raises(error, match=words):
         fit_of_eleven.extend(**({"new_slices": FRAME} | arguments))
+
+
+def test_slices_whose_modes_are_turned_are_refused():
+    x = np.add.outer(np.add.outer(np.arange(5.0), 3 * np.arange(5.0)), np.arange(6.0))
+    data = xarray.DataArray(x, dims=("y", "x", "t"))
+    fit = decompose(data[..., :5], 2, solver=AWRTRD(sweeps=2))
+    with pytest.raises(ArgumentError, match=r"new_slices: the array has the modes \(x, y, t\), but the ring has"):
+        fit.extend(data[..., 5:].transpose("x", "y", "t"))
+    assert fit.extend(data[..., 5:]).ring.names == ("y", "x", "t")
 
 
 def test_only_robust_fits_can_be_extended():

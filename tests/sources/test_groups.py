@@ -85,6 +85,46 @@ def test_a_mask_beside_a_variable_of_a_dataset_counts():
         as_source(data.assign(observed=data["observed"] + 1))
 
 
+CUBE = np.random.default_rng(2).random((4, 4, 4))
+HIDDEN = CUBE > 0.3
+
+
+@pytest.mark.parametrize("chunks", [None, 2])
+def test_a_mask_of_the_same_sizes_but_turned_is_refused(chunks):
+    """Sizes do not tell; the names of the modes do."""
+    data = xarray.Dataset({"x": (("a", "b", "c"), CUBE), "observed": (("c", "a", "b"), HIDDEN)})
+    data = data if chunks is None else data.chunk(chunks)
+    words = r"mask has the modes \(c, a, b\), but the tensor has \(a, b, c\); transpose it"
+    for given in [(data,), (data["x"], data["observed"]), (data["x"], data[["observed"]])]:
+        with pytest.raises(ArgumentError, match=words):
+            as_source(*given)
+    turned = data.assign(observed=data["observed"].transpose("a", "b", "c"))
+    for given in [(turned,), (turned["x"], turned["observed"]), (turned["x"], HIDDEN.transpose(1, 2, 0))]:
+        assert as_source(*given).shape == (4, 4, 4)
+    other_names = xarray.DataArray(HIDDEN, dims=("i", "j", "k"))
+    assert as_source(data["x"], other_names).shape == (4, 4, 4)
+
+
+def test_a_turned_mask_in_a_store_is_refused(tmp_path):
+    group = zarr.open_group(tmp_path / "x.zarr", mode="w")
+    for name, content, names in [("x", CUBE, ("a", "b", "c")), ("mask", HIDDEN, ("b", "a", "c"))]:
+        made = group.create_array(name, shape=(4, 4, 4), dtype=content.dtype, dimension_names=names)
+        made[...] = content
+    for given in [(tmp_path / "x.zarr",), (group["x"], group["mask"]), (group["x"], f"{tmp_path}/x.zarr::mask")]:
+        with pytest.raises(ArgumentError, match=r"mask has the modes \(b, a, c\)"):
+            as_source(*given)
+
+
+def test_a_mask_with_other_coordinates_is_refused():
+    """Arithmetic of xarray would align them."""
+    data = xarray.DataArray(CUBE, dims=("a", "b", "c"), coords={"a": [1, 2, 3, 4]})
+    mask = xarray.DataArray(HIDDEN, dims=("a", "b", "c"), coords={"a": [1, 2, 3, 4], "b": [7, 8, 9, 10]})
+    np.testing.assert_array_equal(as_source(data, mask).mask, HIDDEN)
+    for given in (data, data.to_dataset(name="x")):
+        with pytest.raises(ArgumentError, match="mask has other coordinates 'a' than data; align them first"):
+            as_source(given, mask[::-1])
+
+
 @pytest.mark.parametrize("make", GROUPS.values(), ids=GROUPS)
 def test_an_array_given_without_its_group_does_not_drop_a_mask_in_silence(tmp_path, make):
     group = make(tmp_path, {"run1/tensor": X, "run1/observed": KNOWN, "lone": X})

@@ -164,6 +164,11 @@ def test_names_and_units_travel_from_xarray_into_the_ring_and_back():
     assert ring.to_xarray().dims == ("time", "place")
     with pytest.raises(ArgumentError, match="shape"):
         ring.to_xarray(like=data[:3])
+    square = decompose(data[:5], rank=2).ring
+    with pytest.raises(ArgumentError, match=r"like has the modes \(place, time\), but the ring has \(time, place\)"):
+        square.to_xarray(like=data[:5].T)
+    with pytest.raises(ArgumentError, match=r"the other ring has the modes \(place, time\)"):
+        square.distance(square.transpose())
 
 
 def test_names_are_those_of_zarr_dimensions_and_hdf5_labels(tmp_path):

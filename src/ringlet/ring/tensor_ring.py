@@ -23,6 +23,7 @@ from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
 from ringlet.ring.given_cores import frozen_cores, mode_names
 from ringlet.ring.indexing import evaluate_index, in_bounds
+from ringlet.ring.naming import check_order
 from ringlet.ring.rounding import round_cores
 from ringlet.ring.transfer import GramChain
 
@@ -212,6 +213,7 @@ class TensorRing:
         ----------
         like : xarray.DataArray, optional
             Of the same shape, e.g. the data that were fitted: its coordinates, name and attributes are taken over.
+            Dimensions of the same names must have the same order.
 
         Examples
         --------
@@ -232,6 +234,7 @@ class TensorRing:
             raise ArgumentTypeError(f"like must be an xarray.DataArray, not {like!r}")
         if like.shape != self.shape:
             raise ArgumentError(f"like has shape {like.shape} but the ring has shape {self.shape}")
+        check_order("like", like.dims, "the ring", self._names)
         return like.copy(data=np.asarray(self))
 
     # Measures -------------------------------------------------------------------------------------------
@@ -557,6 +560,7 @@ class TensorRing:
             raise ArgumentTypeError(f"expected another TensorRing, not {type(other).__name__}")
         if self.shape != other.shape:
             raise ArgumentError(f"the rings have different shapes: {self.shape} and {other.shape}")
+        check_order("the other ring", other._names, "this one", self._names)
 
     def _check_order(self, axes: Any) -> tuple[int, ...]:
         """All modes in the order of an axes argument."""

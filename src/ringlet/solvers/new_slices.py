@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.ring import TensorRing
+from ringlet.ring.naming import check_order
 from ringlet.solvers.checks import check_number
 from ringlet.sources import ArraySource, ChunkedSource, Source, Survey, as_source, look_over
 
@@ -55,6 +56,7 @@ def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> S
     try:
         source = _owned(as_source(new_slices, mask))
         _check_shape(source.shape, ring.shape, mode)
+        check_order("the array", source.names, "the ring", ring.names)
         found = look_over(source)
     except (ArgumentError, ArgumentTypeError) as error:
         raise type(error)(f"new_slices: {error}") from error

@@ -14,7 +14,7 @@ from ringlet.sources.files import load
 from ringlet.sources.groups import group_mask, group_source, unused_mask
 from ringlet.sources.masks import load_mask
 from ringlet.sources.memory import ArraySource
-from ringlet.sources.stores import store_source
+from ringlet.sources.stores import check_coordinates, store_source
 from ringlet.sources.truth import where_known
 
 __all__ = ["as_source", "check_dtype", "with_mask", "without_value"]
@@ -31,7 +31,8 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
         them, and a mask `observed` or `mask` beside it; a path of any file that `ringlet.sources.files.load` reads.
         NaN, ``numpy.ma`` masks and the fill values of stores mean missing.
     mask : bool array-like, store or path, optional
-        True = observed. Of the same shape; that in a file or a group may be of zeros and ones, see
+        True = observed. Of the same shape, and with the same order of names and the same coordinates where both have
+        some; that in a file or a group may be of zeros and ones, see
         `ringlet.sources.masks.load_mask`.
 
     Examples
@@ -44,6 +45,7 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     source = _source_of("data", data)
     _check_tensor(source)
     if mask is not None:
+        check_coordinates(data, mask)
         return with_mask(source, mask)
     beside = unused_mask(data)
     if beside is not None:

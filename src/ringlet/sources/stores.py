@@ -16,7 +16,15 @@ from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.wrapping import WrappingSource
 
-__all__ = ["backed_by_dask", "bytes_in_memory", "check_open", "import_h5py", "import_zarr", "store_source"]
+__all__ = [
+    "backed_by_dask",
+    "bytes_in_memory",
+    "check_coordinates",
+    "check_open",
+    "import_h5py",
+    "import_zarr",
+    "store_source",
+]
 
 
 def import_zarr() -> ModuleType:
@@ -68,6 +76,18 @@ def check_open(name: str, given: Any) -> None:
             f"{name} is an HDF5 {type(given).__name__.lower()} whose file was closed; keep the file open, or give its "
             "path, e.g. 'run.h5::counts'"
         )
+
+
+def check_coordinates(data: Any, mask: Any) -> None:
+    """Refuse a mask of xarray whose coordinates are not those of the data: xarray would align them, we do not."""
+    xarray: Any = sys.modules.get("xarray")
+    if xarray is None or not all(isinstance(given, xarray.DataArray | xarray.Dataset) for given in (data, mask)):
+        return
+    for name in data.indexes.keys() & mask.indexes.keys():
+        if not data.indexes[name].equals(mask.indexes[name]):
+            raise ArgumentError(
+                f"mask has other coordinates {name!r} than data; align them first, e.g. mask.reindex_like(data)"
+            )
 
 
 def backed_by_dask(source: Source) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, FormatError
+from ringlet.ring.naming import check_order
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.memory import ArraySource
 
@@ -16,12 +17,15 @@ __all__ = ["shape_error", "spread", "truth_source", "truth_values", "where_known
 def where_known(source: ArraySource | ChunkedSource, known: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
     """The source with fewer of its entries observed: where `known`, of truth values and of its shape, is True.
 
+    Modes of both that have the same names must have the same order: of equal sizes nothing else would tell.
+
     Examples
     --------
     >>> source = where_known(ArraySource(np.eye(2)), ArraySource(np.array([[True, False], [True, True]])))
     >>> source.read((slice(0, 1), slice(0, 2)))[1].tolist()
     [[True, False]]
     """
+    check_order("mask", known.names, "the tensor", source.names)
     if isinstance(source, ChunkedSource):
         return replace(source, masks=(*source.masks, known))
     whole = known.array if isinstance(known, ArraySource) else _read_whole(known)
@@ -47,7 +51,7 @@ def truth_values(values: NDArray[Any]) -> NDArray[np.bool_]:
 def truth_source(mask: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
     """A mask of zeros and ones as one of truth values; other numbers in a store are found as they are read."""
     if isinstance(mask, ArraySource):
-        return ArraySource(truth_values(mask.array))
+        return ArraySource(truth_values(mask.array), names=mask.names)
     return replace(mask, array=_Truth(mask.array), missing=())
 
 
