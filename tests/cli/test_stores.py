@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import h5py
 import numpy as np
 import pytest
+import xarray
 import zarr
 
 from ringlet import TensorRing
@@ -156,6 +157,48 @@ def test_a_mask_in_a_store_counts(run, stores, photo):
     zarr.create_array(stores / "known.zarr", shape=photo.shape, chunks=(60, 160, 1), dtype="u1")[...] = known
     result = run("info", stores / "x.zarr", "--mask", stores / "known.zarr", "--json")
     assert json.loads(result.stdout)["missing_share"] == pytest.approx(1 - known.mean())
+
+
+PACKED = {"scale_factor": 0.5, "add_offset": 300.0, "units": "K"}
+
+
+def packed_store(path, kelvin):
+    """Whole numbers that stand for temperatures, as xarray reads them."""
+    packed = np.rint((kelvin - PACKED["add_offset"]) / PACKED["scale_factor"]).astype("i2")
+    packed[::3, ::2] = -999
+    if path.suffix == ".zarr":
+        group, told = zarr.open_group(path, mode="w"), {**PACKED, "_FillValue": -999}
+        array = group.create_array("t", shape=packed.shape, dtype="i2", dimension_names=("y", "x"), attributes=told)
+        array[...] = packed
+        return
+    with h5py.File(path, "w") as file:
+        dataset = file.create_dataset("t", data=packed)
+        dataset.attrs.update(PACKED, scale_factor=np.float64([0.5]), _FillValue=np.int16(-999))  # as netCDF writes it
+        dataset.dims[0].label, dataset.dims[1].label = "y", "x"
+
+
+@pytest.mark.parametrize(("given", "out"), [(".zarr", ".zarr"), (".h5", ".zarr"), (".zarr", ".h5"), (".h5", ".h5")])
+def test_packed_entries_stay_packed_and_say_so(run, tmp_path, given, out):
+    kelvin = 290 + np.add.outer(np.arange(40.0), 0.5 * np.arange(30.0))
+    packed_store(tmp_path / f"x{given}", kelvin)
+    clean, ring = tmp_path / f"clean{out}", tmp_path / "x.ring"
+    result = run("restore", tmp_path / f"x{given}", "-o", clean, "--save", ring, "--rank", "2,1", "--quiet")
+    assert (result.exit_code, result.stderr) == (0, "")
+    opened = zarr.open(clean, mode="r") if out == ".zarr" else h5py.File(clean)
+    array = opened if isinstance(opened, zarr.Array) else opened["t" if given == out else "tensor"]
+    assert PACKED.items() <= dict(array.attrs).items()
+    np.testing.assert_allclose(array[...] * 0.5 + 300, kelvin, atol=1.0)
+    if given == out == ".zarr":
+        np.testing.assert_allclose(xarray.open_zarr(clean, consolidated=False)["t"], kelvin, atol=1.0)
+    assert TensorRing.load(ring).units is None  # of the ring's own numbers it is not the unit
+    assert "packed   scale_factor 0.5, add_offset 300.0, units K" in run("info", tmp_path / f"x{given}").stdout
+
+
+def test_what_cannot_say_that_it_is_packed_comes_with_a_warning(run, tmp_path):
+    packed_store(tmp_path / "x.zarr", np.add.outer(np.arange(20.0), np.arange(20.0)) + 290)
+    result = run("restore", tmp_path / "x.zarr", "-o", tmp_path / "clean.npy", "--rank", "3", "--quiet")
+    assert result.exit_code == 0
+    assert "cannot say so: scale_factor 0.5, add_offset 300.0, units K" in " ".join(result.stderr.split())
 
 
 def test_default_chunks_hold_about_half_a_million_entries():

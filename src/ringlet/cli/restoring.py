@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError
+from ringlet.errors import ArgumentError, DataWarning, warn
 from ringlet.solvers.result import Fit
-from ringlet.sources import Source
+from ringlet.sources import ChunkedSource, Source
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.files import Loaded
 from ringlet.sources.groups import array_names
@@ -52,6 +52,9 @@ def check_restored(path: Path, loaded: Loaded) -> None:
             "numbers from 0 to 255 (uint8), a grey .png also uint16; write an .npy file"
         )
     _alpha(path, loaded)
+    if isinstance(source, ChunkedSource) and source.packing and kind not in ("zarr", "hdf5"):
+        told = ", ".join(f"{name} {value}" for name, value in source.packing.items())
+        warn(f"{path} holds packed entries, as the input does, but cannot say so: {told}", DataWarning)
     if kind in ("zarr", "hdf5"):
         others = [name for name in array_names(path, kind) if name != loaded.key]
         if others:
@@ -90,7 +93,7 @@ def write_restored(path: Path, fit: Fit, loaded: Loaded, *, keep: bool, force: b
             dtype,
             chunks=source.chunks,
             names=source.names,
-            units=source.units,
+            attributes=_attributes(source),
             key=loaded.key if loaded.kind == kind else None,
             force=force,
         )
@@ -102,6 +105,13 @@ def write_restored(path: Path, fit: Fit, loaded: Loaded, *, keep: bool, force: b
         whole = np.empty(shape, dtype)
         _fill(whole, clean)
         write_array(path, whole, key=loaded.key, alpha=_alpha(path, loaded), force=force)
+
+
+def _attributes(source: Source) -> dict[str, Any]:
+    """What a store is to say of the restored array, as of the damaged one: its unit, or how to unpack it."""
+    if isinstance(source, ChunkedSource) and source.packing:
+        return dict(source.packing)
+    return {} if source.units is None else {"units": source.units}
 
 
 def _alpha(path: Path, loaded: Loaded) -> NDArray[np.uint8] | None:

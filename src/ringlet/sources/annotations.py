@@ -1,4 +1,4 @@
-"""What a store says about an array beside its entries: which values mean missing, names of the modes, the unit.
+"""What a store says of an array beside its entries: which values mean missing, names of the modes, packing, the unit.
 
 A value that fills what was never written means missing, unless it is zero: that is what zarr and HDF5 fill with when
 nobody asked. What an attribute ``_FillValue`` or ``missing_value`` holds, one number or several, means missing whatever
@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["mode_names", "told_missing", "told_units"]
+__all__ = ["mode_names", "told_missing", "told_packing", "told_units"]
 
 _MISSING_ATTRIBUTES = ("_FillValue", "missing_value")
+_PACKING_ATTRIBUTES = ("scale_factor", "add_offset", "_Unsigned")
 
 
 def told_missing(dtype: np.dtype[Any], attributes: Mapping[str, Any], filled: Any = None) -> tuple[float, ...]:
@@ -62,7 +63,33 @@ def mode_names(given: Any) -> tuple[str, ...] | None:
     return tuple(names) if names and len(names) == len(given) and len(set(names)) == len(names) else None
 
 
+def told_packing(attributes: Mapping[str, Any]) -> dict[str, float | str]:
+    """How to unpack the entries, and the unit that they have then: attributes as JSON has them, none if not packed.
+
+    Examples
+    --------
+    >>> told_packing({"scale_factor": np.float32([0.5]), "units": "K", "long_name": "temperature"})
+    {'scale_factor': 0.5, 'units': 'K'}
+    >>> told_packing({"units": "K"})
+    {}
+    """
+    told = {name: _plain(attributes[name]) for name in _PACKING_ATTRIBUTES if name in attributes}
+    units = _unit(attributes)
+    return told | {"units": units} if told and units is not None else told
+
+
 def told_units(attributes: Mapping[str, Any]) -> str | None:
-    """The unit of the entries, where an attribute tells it."""
+    """The unit of the entries, where an attribute tells it; of packed entries it is that of others."""
+    return None if told_packing(attributes) else _unit(attributes)
+
+
+def _unit(attributes: Mapping[str, Any]) -> str | None:
     units = attributes.get("units")
     return units if isinstance(units, str) and units else None
+
+
+def _plain(value: Any) -> Any:
+    """A number or text, which netCDF writes as an array of one, too."""
+    array = np.asarray(value)
+    plain = array.item() if array.size == 1 else array.tolist()
+    return plain.decode(errors="replace") if isinstance(plain, bytes) else plain

@@ -4,8 +4,8 @@ Index lists are never handed to the store: for it they are far slower than whole
 a whole anyway.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, product
 from math import prod
@@ -43,6 +43,8 @@ class ChunkedSource:
         Names of the modes.
     units : str or None
         Unit of the entries.
+    packing : mapping
+        Attributes of packed entries, which say how to unpack them and what their unit is then.
 
     Examples
     --------
@@ -59,6 +61,7 @@ class ChunkedSource:
     masks: tuple[Source, ...] = ()
     names: tuple[str, ...] | None = None
     units: str | None = None
+    packing: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
-from ringlet.sources.annotations import mode_names, told_missing, told_units
+from ringlet.sources.annotations import mode_names, told_missing, told_packing, told_units
 from ringlet.sources.base import Chunks, Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
@@ -134,6 +134,7 @@ def _from_zarr(array: Any) -> ChunkedSource:
         told_missing(array.dtype, array.attrs, array.fill_value),
         names=mode_names(names),
         units=told_units(array.attrs),
+        packing=told_packing(array.attrs),
     )
 
 
@@ -167,6 +168,7 @@ def _from_hdf5(dataset: Any) -> ChunkedSource:
         told_missing(dataset.dtype, dataset.attrs, dataset.fillvalue),
         names=mode_names([dimension.label for dimension in dataset.dims]),
         units=told_units(dataset.attrs),
+        packing=told_packing(dataset.attrs),
     )
 
 

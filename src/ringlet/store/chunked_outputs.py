@@ -1,7 +1,7 @@
 """Writing tensors into zarr stores and HDF5 files, some chunks at a time: the tensor never exists as a whole."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, prod
@@ -29,7 +29,7 @@ def write_store(
     *,
     chunks: Chunks | None = None,
     names: Sequence[str] | None = None,
-    units: str | None = None,
+    attributes: Mapping[str, Any] | None = None,
     key: str | None = None,
     force: bool = False,
 ) -> None:
@@ -45,8 +45,10 @@ def write_store(
     dtype : dtype
     chunks : tuple of tuples of int, optional
         Lengths of the chunks along every mode, of which the first count; by default about half a million entries.
-    names, units : sequence of str, str
-        Of the modes and of the entries.
+    names : sequence of str, optional
+        Of the modes.
+    attributes : mapping, optional
+        Of the array: its unit, how to unpack it.
     key : str, optional
         The array's name; without it a zarr store is the array itself, and in an HDF5 file it is `tensor`.
     force : bool
@@ -65,7 +67,7 @@ def write_store(
     """
     check_outputs([path], force=force)
     sizes = default_chunks(shape) if chunks is None else tuple(lengths[0] for lengths in chunks)
-    new = _NewArray(key, shape, sizes, np.dtype(dtype), names, units)
+    new = _NewArray(key, shape, sizes, np.dtype(dtype), names, dict(attributes or {}))
     create = _zarr_array if Path(path).suffix.lower() == ".zarr" else _hdf5_dataset
     with create(path, new) as array:
         for block in aligned_blocks(regular_chunks(shape, sizes)):
@@ -98,12 +100,7 @@ class _NewArray:
     chunks: tuple[int, ...]
     dtype: np.dtype[Any]
     names: Sequence[str] | None
-    units: str | None
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        """Of the array."""
-        return {} if self.units is None else {"units": self.units}
+    attributes: dict[str, Any]
 
 
 @contextmanager

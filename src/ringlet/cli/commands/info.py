@@ -15,7 +15,7 @@ from ringlet.cli.ring_text import ring_text
 from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
 from ringlet.ring import TensorRing
 from ringlet.ring.transfer import loop_cost
-from ringlet.sources import Source
+from ringlet.sources import ChunkedSource, Source
 from ringlet.store.checkpoint import holds_checkpoint, in_use, read_checkpoint
 from ringlet.store.slots import Slot
 
@@ -122,6 +122,7 @@ def _data_facts(given: Input) -> list[tuple[str, str]]:
         ("type", str(source.dtype)),
         ("size", format_bytes(given.nbytes)),
         *_chunk_facts(source),
+        *_packing_facts(source),
         ("range", "nothing is known" if look.low is None else f"{look.low:g} to {look.high:g}"),
         ("missing", percent(given.missing_share)),
     ]
@@ -130,6 +131,12 @@ def _data_facts(given: Input) -> list[tuple[str, str]]:
     if loaded.frame_rate is not None:
         facts.append(("frames", f"{float(loaded.frame_rate):.5g} a second"))
     return facts
+
+
+def _packing_facts(source: Source) -> list[tuple[str, str]]:
+    if not isinstance(source, ChunkedSource) or not source.packing:
+        return []
+    return [("packed", ", ".join(f"{name} {value}" for name, value in source.packing.items()))]
 
 
 def _chunk_facts(source: Source) -> list[tuple[str, str]]:
