@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray
 import zarr
+from scipy.io import savemat
 
 from ringlet import TensorRing
 from ringlet.cli.restoring import write_restored
@@ -218,6 +219,41 @@ def test_arrays_beside_the_output_are_never_lost(run, tmp_path, suffix):
     assert result.exit_code == 2
     assert "calibration" in result.output
     assert sorted(h5py.File(path) if suffix == ".h5" else zarr.open_group(path)) == ["calibration", "tensor"]
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".mat"])
+def test_arrays_beside_the_output_in_a_plain_file_are_never_lost(run, tmp_path, suffix):
+    path, x = tmp_path / f"g{suffix}", np.random.default_rng(0).random((8, 7, 3))
+    save = np.savez if suffix == ".npz" else lambda path, **arrays: savemat(path, arrays)
+    save(path, tensor=x, calibration=x[0], author="somebody")
+    before = path.read_bytes()
+    for source in (f"{path}::tensor", path):
+        result = run("restore", source, "-o", path, "--rank", "2", "--force")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "other arrays in it would be lost (calibration, author)" in " ".join(result.stderr.split())
+    assert path.read_bytes() == before
+    save(path, tensor=x)
+    assert run("restore", path, "-o", path, "--rank", "2", "--force", "--quiet").exit_code == 0
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5", ".npz", ".mat"])
+def test_an_output_can_be_written_once_more(run, tmp_path, suffix):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).random((8, 7, 3)))
+    for options in [(), ("--force",)]:
+        out = tmp_path / f"clean{suffix}"
+        result = run("restore", tmp_path / "x.npy", "-o", out, "--rank", "2", "--sweeps", "1", "--quiet", *options)
+        assert result.exit_code == 0, result.stderr
+
+
+def test_names_in_groups_do_not_end_a_fit_that_goes_into_a_mat_file(run, stores):
+    out = stores / "clean.mat"
+    result = run("restore", stores / "x.h5", "-o", out, "--rank", "2", "--sweeps", "1", "--quiet")
+    assert result.exit_code == 0, result.stderr
+    assert load(out).key == "tensor"
+    np.savez(stores / "x.npz", **{"2nd": np.ones((4, 3, 2))})
+    result = run("restore", stores / "x.npz", "-o", stores / "clean2.mat", "--rank", "2", "--sweeps", "1", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'2nd' is no MATLAB name" in result.stderr
 
 
 def test_an_output_in_place_of_the_input_is_told(run, tmp_path, monkeypatch):

@@ -12,20 +12,22 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError, DataWarning, warn
 from ringlet.solvers.result import Fit
 from ringlet.sources import ChunkedSource, Source
+from ringlet.sources.array_files import names_in
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.files import Loaded
 from ringlet.sources.groups import array_names
-from ringlet.sources.kinds import IMAGE_SUFFIXES
+from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_output, check_outputs, output_target
 from ringlet.store.chunked_outputs import write_store
-from ringlet.store.outputs import check_kind, holds_alpha, write_array, write_video
+from ringlet.store.outputs import check_kind, check_mat, holds_alpha, write_array, write_video
 
 __all__ = ["check_paths", "check_restored", "write_restored"]
 
 Clean: TypeAlias = Callable[[Any], NDArray[Any]]  # a block of the restored tensor, by its index
 
+_NAMED = {"npz", "mat"}
 _PART_ENTRIES = 1 << 22
 _DEFAULT_RATE = Fraction(25)  # for videos that come from arrays
 
@@ -55,10 +57,13 @@ def check_restored(path: Path, loaded: Loaded) -> None:
     if isinstance(source, ChunkedSource) and source.packing and kind not in ("zarr", "hdf5"):
         told = ", ".join(f"{name} {value}" for name, value in source.packing.items())
         warn(f"{path} holds packed entries, as the input does, but cannot say so: {told}", DataWarning)
-    if kind in ("zarr", "hdf5"):
-        others = [name for name in array_names(path, kind) if name != loaded.key]
-        if others:
-            raise ArgumentError(f"cannot write {path}: other arrays in it would be lost ({', '.join(others)})")
+    key = _key(kind, loaded)
+    if kind == "mat":
+        check_mat(path, prod(source.shape) * source.dtype.itemsize, str(key))
+    there = array_names(path, kind) if kind in ("zarr", "hdf5") else names_in(path, kind) if kind in _NAMED else []
+    others = [name for name in there if name != key]
+    if others:
+        raise ArgumentError(f"cannot write {path}: other arrays in it would be lost ({', '.join(others)})")
     if kind == "image":
         import_pillow()
     elif kind == "video":
@@ -94,7 +99,7 @@ def write_restored(path: Path, fit: Fit, loaded: Loaded, *, keep: bool, force: b
             chunks=source.chunks,
             names=source.names,
             attributes=_attributes(source),
-            key=loaded.key if loaded.kind == kind else None,
+            key=_key(kind, loaded),
             force=force,
         )
     elif kind == "npy":
@@ -104,7 +109,17 @@ def write_restored(path: Path, fit: Fit, loaded: Loaded, *, keep: bool, force: b
     else:
         whole = np.empty(shape, dtype)
         _fill(whole, clean)
-        write_array(path, whole, key=loaded.key, alpha=_alpha(path, loaded), force=force)
+        write_array(path, whole, key=_key(kind, loaded), alpha=_alpha(path, loaded), force=force)
+
+
+def _key(kind: Kind, loaded: Loaded) -> str | None:
+    """The name of the restored array: as in the input, where both are files of named arrays, or both stores of a kind.
+
+    Otherwise it is `tensor`; of a zarr store None, which then is the array itself.
+    """
+    if loaded.key is not None and (loaded.kind == kind or {loaded.kind, kind} <= _NAMED):
+        return loaded.key
+    return None if kind == "zarr" else "tensor"
 
 
 def _attributes(source: Source) -> dict[str, Any]:

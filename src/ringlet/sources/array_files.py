@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import FormatError
 
-__all__ = ["check_real", "open_npy", "read_array", "real_array", "shapes_in"]
+__all__ = ["check_real", "names_in", "open_npy", "read_array", "real_array", "shapes_in"]
 
 _REAL = "biuf"
 _MAT_CLASSES = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -54,6 +54,19 @@ def shapes_in(path: Path, kind: str) -> dict[str, tuple[int, ...]]:
     if not shapes:
         raise FormatError("there is no array of real numbers in it")
     return shapes
+
+
+def names_in(path: Path, kind: str) -> list[str]:
+    """Names of all that is in an npz or mat file, arrays or not; none of what is no such file."""
+    try:
+        if kind == "npz":
+            with zipfile.ZipFile(path) as archive:
+                return [name.removesuffix(".npy") for name in archive.namelist()]
+        from scipy.io import whosmat
+
+        return [name for name, _, _ in whosmat(path, appendmat=False)]
+    except Exception:  # readers promise no set of exceptions
+        return []
 
 
 def read_array(path: Path, kind: str, key: str) -> NDArray[Any]:

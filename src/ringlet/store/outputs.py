@@ -19,7 +19,7 @@ from ringlet.sources.media import import_av, import_pillow
 from ringlet.store.atomic import atomic_output, check_outputs
 from ringlet.store.chunked_outputs import write_store
 
-__all__ = ["check_kind", "holds_alpha", "write_array", "write_video"]
+__all__ = ["check_kind", "check_mat", "holds_alpha", "write_array", "write_video"]
 
 _DEFAULT_RATE = 25
 _ARRAYS: dict[str, Kind] = {
@@ -137,7 +137,7 @@ def write_array(
         write_video(path, _frames(array), rate, force=force)
         return
     if kind == "mat":
-        _check_mat(path, array, key)
+        check_mat(path, array.nbytes, key)
     check_outputs([path], force=force)
     with atomic_output(path) as temporary:
         if kind == "npy":
@@ -213,10 +213,11 @@ def _check_video_shape(path: str | os.PathLike[str], shape: tuple[int, ...]) -> 
         )
 
 
-def _check_mat(path: str | os.PathLike[str], array: NDArray[Any], key: str) -> None:
+def check_mat(path: str | os.PathLike[str], nbytes: int, key: str) -> None:
+    """Refuse a name or a number of bytes that a mat file cannot hold; call it before any work."""
     if not (key.isidentifier() and key.isascii() and key[0] != "_" and len(key) <= 63):
         raise ArgumentError(f"key {key!r} is no MATLAB name: a letter, then letters, digits and _, at most 63")
-    if array.nbytes > _LARGEST_MAT:
+    if nbytes > _LARGEST_MAT:
         raise ArgumentError(f"cannot write {os.fspath(path)}: a mat file holds less than 4 GB; use .npy")
 
 
