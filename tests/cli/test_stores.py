@@ -192,6 +192,7 @@ def test_packed_entries_stay_packed_and_say_so(run, tmp_path, given, out):
     if given == out == ".zarr":
         np.testing.assert_allclose(xarray.open_zarr(clean, consolidated=False)["t"], kelvin, atol=1.0)
     assert TensorRing.load(ring).units is None  # of the ring's own numbers it is not the unit
+    assert json.loads(run("info", tmp_path / f"x{given}", "--json").stdout)["packing"] == PACKED
     assert "packed   scale_factor 0.5, add_offset 300.0, units K" in run("info", tmp_path / f"x{given}").stdout
 
 

@@ -41,6 +41,12 @@ def test_infinities_are_clipped():
     assert as_dtype(np.array([np.inf, -np.inf]), np.int16).tolist() == [32767, -32768]
 
 
+def test_a_narrower_float_is_clipped_not_infinite():
+    assert as_dtype(np.float32([7e4, -7e4, 1.5, np.nan]), np.float16).tolist()[:3] == [65504, -65504, 1.5]
+    assert np.isfinite(as_dtype(np.array([1e39, -1e300]), ">f4")).all()
+    assert as_dtype(np.array([1e39, np.inf]), np.float64).tolist() == [1e39, np.inf]
+
+
 def test_what_needs_no_conversion_is_not_copied():
     values = np.arange(3, dtype=np.uint8)
     assert as_dtype(values, np.uint8) is values

@@ -171,6 +171,13 @@ def test_names_and_units_travel_from_xarray_into_the_ring_and_back():
         square.distance(square.transpose())
 
 
+def test_a_unit_that_netcdf_wrote_as_bytes_is_understood(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["t"] = np.ones((3, 4))
+        file["t"].attrs["units"] = np.bytes_("K")
+    assert as_source(tmp_path / "x.h5").units == "K"
+
+
 def test_names_are_those_of_zarr_dimensions_and_hdf5_labels(tmp_path):
     names = ("height", "width", "colour", "frame")
     assert as_source(as_zarr(tensor(), tmp_path, dimension_names=names)).names == names

@@ -84,7 +84,7 @@ def told_units(attributes: Mapping[str, Any]) -> str | None:
 
 
 def _unit(attributes: Mapping[str, Any]) -> str | None:
-    units = attributes.get("units")
+    units = _plain(attributes.get("units"))
     return units if isinstance(units, str) and units else None
 
 

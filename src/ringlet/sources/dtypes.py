@@ -9,7 +9,7 @@ __all__ = ["as_dtype"]
 
 
 def as_dtype(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
-    """Convert numbers to a dtype; into integers they are rounded and clipped, never wrapped.
+    """Convert numbers to a dtype; into integers they are rounded and clipped, never wrapped, and never made infinite.
 
     Parameters
     ----------
@@ -29,6 +29,10 @@ def as_dtype(values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]:
     array([  0,   2, 255], dtype=uint8)
     """
     values, dtype = np.asarray(values), np.dtype(dtype)
+    if dtype.kind == "f" and values.dtype.kind == "f" and dtype.itemsize < values.dtype.itemsize:
+        largest = np.finfo(dtype).max
+        narrow: NDArray[Any] = np.clip(values, -largest, largest).astype(dtype)
+        return narrow
     if dtype.kind not in "iu" or values.dtype.kind == "b":
         return values.astype(dtype, copy=False)
     if values.dtype.kind in "iu":

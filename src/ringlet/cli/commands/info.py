@@ -155,6 +155,7 @@ def _data_content(given: Input) -> dict[str, Any]:
         "names": given.source.names,
         "key": loaded.key,
         "chunks": None if given.source.chunks is None else [max(lengths) for lengths in given.source.chunks],
+        "packing": dict(given.source.packing) if isinstance(given.source, ChunkedSource) else {},
         "minimum": look.low,
         "maximum": look.high,
         "frame_rate": None if loaded.frame_rate is None else float(loaded.frame_rate),
