@@ -28,6 +28,7 @@ _TOO_FEW = 50  # and none of less than this
 _MOSTLY = 0.5  # of the missing entries: if so many are missing together with others, some are held out together
 _MASK_ENTRIES = 1 << 24  # up to so many entries in memory a mask of the held-out ones is made once
 _PROBE_ENTRIES, _PROBES = 1 << 19, 4  # larger data are judged on so many random subtensors of so many entries
+_DRAWN_AT_ONCE = 1 << 16  # entries for which the lot is drawn at a time: they stay in the cache
 _PROBE_BYTES = 16  # for every entry of a probe while it is judged
 _WIDTH = 5.0  # of the judging kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
@@ -81,12 +82,15 @@ class Lot:
         return self._draw([self.tables[mode][block[mode]] * np.uint32(mode not in self.together) for mode in order])
 
     def _draw(self, numbers: Sequence[NDArray[np.uint32]]) -> NDArray[np.bool_]:
-        mixed = reduce(np.add.outer, numbers)
-        mixed ^= mixed >> np.uint32(16)
-        mixed *= np.uint32(0x7FEB352D)
-        mixed ^= mixed >> np.uint32(15)
-        mixed *= np.uint32(0x846CA68B)
-        return np.asarray(mixed < np.uint32(self.threshold))
+        drawn = np.empty([len(table) for table in numbers], np.bool_)
+        for slab in slabs(drawn.shape, _DRAWN_AT_ONCE) if drawn.size else []:
+            mixed = reduce(np.add.outer, [table[part] for table, part in zip(numbers, slab, strict=True)])
+            mixed ^= mixed >> np.uint32(16)
+            mixed *= np.uint32(0x7FEB352D)
+            mixed ^= mixed >> np.uint32(15)
+            mixed *= np.uint32(0x846CA68B)
+            np.less(mixed, np.uint32(self.threshold), out=drawn[slab])
+        return drawn
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,11 @@ class HiddenSource(WrappingSource):
     def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values of a block, and which of them are observed and not held out."""
         values, observed = self.source.read(block, order)
-        kept = ~self.lot.drawn(block, order or range(len(block)))
-        return values, kept if observed is None else kept & observed
+        kept = self.lot.drawn(block, order or range(len(block)))
+        np.logical_not(kept, out=kept)
+        if observed is not None:
+            kept &= observed
+        return values, kept
 
 
 def judging_memory(shape: Sequence[int], *, stored: bool) -> int:
@@ -112,9 +119,8 @@ def judging_memory(shape: Sequence[int], *, stored: bool) -> int:
 def hide(source: Source, lot: Lot) -> Source:
     """The source without the entries that the lot draws."""
     if isinstance(source, ArraySource) and source.array.size <= _MASK_ENTRIES:
-        kept = np.empty(source.shape, np.bool_)
-        for block in slabs(source.shape, _PROBE_ENTRIES):
-            kept[block] = ~lot.drawn(block, range(len(block)))
+        kept = lot.drawn((slice(None),) * source.array.ndim, range(source.array.ndim))
+        np.logical_not(kept, out=kept)
         return replace(source, mask=kept if source.mask is None else kept & source.mask)
     return HiddenSource(source, lot)
 
