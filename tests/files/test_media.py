@@ -180,6 +180,7 @@ def test_frames_are_ordered_by_the_numbers_in_their_names(tmp_path):
     ]
     for place, name in enumerate(names):
         write_array(tmp_path / name, np.full((2, 3), place, np.uint8))
+    (tmp_path / "._end.png").write_bytes(b"what a file system notes of a file")
     assert load(tmp_path).array[0, 0].tolist() == [0, 1, 2, 3, 4, 5, 6]
 
 

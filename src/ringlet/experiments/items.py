@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError, FormatError, MissingDependencyError
 from ringlet.sources.files import load
 from ringlet.sources.kinds import IMAGE_SUFFIXES, VIDEO_SUFFIXES
-from ringlet.sources.media import import_pillow
+from ringlet.sources.media import frame_files, import_pillow
 
 __all__ = ["Item", "builtin_photos", "builtin_videos", "chosen_items", "photos_in", "pictures", "videos_in"]
 
@@ -78,7 +78,7 @@ def videos_in(folder: Path) -> list[Item]:
         if path.is_file() and path.suffix.lower() in VIDEO_SUFFIXES:
             short_side = min(load(path, frames=1).array.shape[:2])
             found.append(Item(path.stem, "video", str(path), short_side, _checksum([path])))
-        elif path.is_dir() and (frames := _frame_files(path)):
+        elif path.is_dir() and (frames := frame_files(path)[:_FRAMES]):
             short_side = min(_colour(frames[0]).shape[:2])
             found.append(Item(path.name, "video", str(path), short_side, _checksum(frames)))
     if not found:
@@ -131,10 +131,6 @@ def _distinct(items: Iterable[Item]) -> list[Item]:
     return listed
 
 
-def _frame_files(folder: Path) -> list[Path]:
-    return [path for path in _entries(folder) if path.suffix.lower() in IMAGE_SUFFIXES][:_FRAMES]
-
-
 def _checksum(files: Iterable[Path]) -> int:
     return reduce(lambda sofar, file: crc32(file.read_bytes(), sofar), files, 0)
 
@@ -152,7 +148,7 @@ def _photo(path: Path) -> Tensor:
 def _video(path: Path) -> Tensor:
     if path.is_file():
         return _unit_range(load(path, frames=_FRAMES).array.transpose(1, 0, 2, 3))
-    files = _frame_files(path)
+    files = frame_files(path)[:_FRAMES]
     tensor: Tensor | None = None
     for number, file in enumerate(files):
         frame = _unit_range(_colour(file).transpose(1, 0, 2))

@@ -151,8 +151,12 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
 
 
 def frame_files(folder: Path) -> list[Path]:
-    """The pictures of a folder, in the order of their names, in which numbers count as such: f2 comes before f10."""
-    return sorted((file for file in folder.iterdir() if file.suffix.lower() in IMAGE_SUFFIXES), key=_by_numbers)
+    """The pictures of a folder, in the order of their names, in which numbers count as such: f2 comes before f10.
+
+    Hidden files are left out: some systems keep notes of a file beside it, under its name with a dot before it.
+    """
+    files = (file for file in folder.iterdir() if not file.name.startswith("."))
+    return sorted((file for file in files if file.suffix.lower() in IMAGE_SUFFIXES), key=_by_numbers)
 
 
 def _by_numbers(file: Path) -> tuple[list[str | int], str]:
