@@ -82,7 +82,8 @@ def test_l1trnn_uses_all_unfoldings_that_differ():
         np.testing.assert_allclose(tensor, expected, atol=1e-10)
 
 
-@pytest.mark.parametrize("shape", [(12, 9, 4), (9, 12, 5), (8, 7, 1), (7, 6, 2, 3), (2, 3, 8)])
+# After the first stage all singular values must differ from each other and from zero, or U is not determined.
+@pytest.mark.parametrize("shape", [(12, 9, 4), (9, 12, 5), (8, 7, 1), (7, 6, 2, 3), (3, 4, 14)])
 def test_tntv_follows_its_box_in_both_stages(shape):
     data, mask = damaged(shape)
     third = (*shape[:2], -1)
