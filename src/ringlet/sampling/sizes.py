@@ -1,6 +1,7 @@
 """How many indices to draw from each mode."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import log, prod
 
 __all__ = ["sample_sizes"]
@@ -19,6 +20,11 @@ def sample_sizes(shape: Sequence[int], samples: int) -> tuple[int, ...]:
     >>> sample_sizes((10, 3), 1_000_000)
     (10, 3)
     """
+    return _water_filled(tuple(shape), samples)
+
+
+@lru_cache(maxsize=256)  # the same sizes come back in every core update
+def _water_filled(shape: tuple[int, ...], samples: int) -> tuple[int, ...]:
     sizes = [1] * len(shape)
     remaining = float(samples)
     by_size = sorted(range(len(shape)), key=lambda mode: shape[mode])

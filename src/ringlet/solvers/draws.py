@@ -8,7 +8,6 @@ from ringlet.errors import ArgumentError
 from ringlet.execution import Placement
 from ringlet.ring.chain import Core
 from ringlet.sampling import Purpose, draw_subtensor, stream
-from ringlet.solvers.operators import entry_order
 from ringlet.solvers.plan import plan_core
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.reading import Ahead, hold
@@ -115,7 +114,7 @@ class Draws:
         assert self._subtensors is not None  # noqa: S101 - only subtensors are held
         index = self._subtensors.index(*moment)
         sizes = tuple(len(indices) for indices in index)
-        return hold(self._problem.source, index, entry_order(plan_core(sizes, self._problem.rank, moment[1])))
+        return hold(self._problem.source, index, plan_core(sizes, self._problem.rank, moment[1]).order)
 
     def _following(self, moment: tuple[int, int]) -> tuple[int, int] | None:
         """The core update after this one; None where something else may be tried first."""

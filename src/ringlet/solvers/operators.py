@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ringlet.ring.chain import Core, merge
 from ringlet.solvers.plan import CorePlan
 
-__all__ = ["Operator", "Workspace", "build_operator", "entry_order"]
+__all__ = ["Operator", "Workspace", "build_operator"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -45,11 +45,6 @@ class Operator(Protocol):
     def adjoint(self, residuals: Floats) -> Floats:
         """``Y S``: residuals (B, J) to rows (B, a*b)."""
         ...
-
-
-def entry_order(plan: CorePlan) -> tuple[int, ...]:
-    """Mode order of a slice block as the operator sees it: k, then each part's modes in the data's own order."""
-    return (plan.mode, *sorted(plan.first), *sorted(plan.second))
 
 
 def build_operator(plan: CorePlan, cores: Sequence[Core], workspace: Workspace) -> Operator:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ringlet.execution import Profile
 from ringlet.ring.chain import Core
 from ringlet.robust import Loss
-from ringlet.solvers.operators import Operator, Workspace, build_operator, entry_order
+from ringlet.solvers.operators import Operator, Workspace, build_operator
 from ringlet.solvers.plan import CorePlan
 from ringlet.sources import Block, Source
 
@@ -206,7 +206,7 @@ class PieceWork:
     def _gather(self, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
         """A block of slices of the data, shape (B, J), in units of their size; zero where nothing is observed."""
         with self._part("gather"):
-            values, observed = self._source.read(self._selection(block, tile), entry_order(self._plan))
+            values, observed = self._source.read(self._selection(block, tile), self._plan.order)
             gathered = self._workspace.array("residuals", (len(values), values.size // len(values)), self._rows.dtype)
             self._read_scaled(values, gathered.reshape(values.shape))
             if observed is not None:

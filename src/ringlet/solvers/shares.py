@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.execution import Profile
-from ringlet.solvers.operators import Workspace, entry_order
+from ringlet.solvers.operators import Workspace
 from ringlet.solvers.pieces import PassInputs, Piece, PieceWork
 from ringlet.solvers.plan import CorePlan
 from ringlet.solvers.reading import hold
@@ -88,7 +88,7 @@ def _held(source: Source, inputs: PassInputs, pieces: Sequence[Piece]) -> tuple[
     for mode, (indices, length) in enumerate(zip(inputs.index, source.shape, strict=True)):
         span = spans.get(mode, slice(0, len(indices)))
         chosen.append(span if len(indices) == length else indices[span])
-    held = hold(source, chosen, entry_order(plan))
+    held = hold(source, chosen, plan.order)
     own = replace(inputs, index=tuple(map(np.arange, held.shape)), cores=cores)
     return held, own, [Piece(_behind(piece.slices, first.slices), _behind(piece.tile, first.tile)) for piece in pieces]
 
