@@ -20,7 +20,8 @@ from ringlet.ring.kronecker import KroneckerSum
 
 __all__ = ["GramChain", "chain_product", "environment", "kept_numbers", "loop_cost", "loop_trace", "transfer_matrix"]
 
-_SLAB_ENTRIES = 1 << 17  # entries of a core that pass through the products at once, to stay in the cache
+_PASSING_ENTRIES = 1 << 19  # products of slices and partial products at once,
+_SLAB_ENTRIES = 1 << 17  # and entries of two cores: they stay in the cache
 _BATCH_ENTRIES = 1 << 21  # entries of partial products, or of a block of a transfer matrix, at once: 16 MiB
 
 
@@ -158,7 +159,7 @@ class GramChain:
             return rows.reshape(len(products), size, size)
         if reverse:
             core = core.swapaxes(0, 2)
-        return np.stack(list(self._run(lambda product: _sandwich(product, core), products)))
+        return _sandwiches(products, core, self._run)
 
     def _transfer_at(self, position: int) -> Array64:
         found = self._transfer[position]
@@ -317,7 +318,7 @@ def environment(cores: Sequence[Core]) -> Array64:
     """
     gram = np.eye(cores[0].shape[0])
     for core in cores:
-        gram = _sandwich(gram, core)
+        (gram,) = _sandwiches(gram[np.newaxis], core)
     return gram
 
 
@@ -351,16 +352,20 @@ def passes_unformed(a: int, slices: int, b: int, products: int) -> bool:
     return products * slices * (a + b) < a * b * (slices + products)
 
 
-def _sandwich(product: Array64, core: Core) -> Array64:
-    """``sum_i Z(i)^T product Z(i)`` without a transfer matrix, a slab of slices at a time."""
-    a, slices, b = core.shape
-    out = np.zeros((b, b))
-    step = max(1, _SLAB_ENTRIES // (a * b))
-    for start in range(0, slices, step):
+def _sandwiches(products: Array64, core: Core, run: Run = map) -> Array64:
+    """``sum_i Z(i)^T product Z(i)`` for every product without a transfer matrix, a slab of slices at a time."""
+    count, (a, slices, b) = len(products), core.shape
+    step = max(1, _PASSING_ENTRIES // (count * a * b))
+
+    def of_slab(start: int) -> Array64:
         slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
-        middle = product @ slab.reshape(a, -1)
-        out += slab.reshape(-1, b).T @ middle.reshape(-1, b)
-    return out
+        middle = products.reshape(count * a, a) @ slab.reshape(a, -1)
+        return np.asarray(slab.reshape(-1, b).T @ middle.reshape(count, -1, b))
+
+    total = np.zeros((count, b, b))
+    for part in run(of_slab, range(0, slices, step)):
+        total += part
+    return total
 
 
 def _mixed_sandwich(product: Array64, core: Core, other: Core) -> Array64:

@@ -13,11 +13,14 @@ from ringlet.ring.kronecker import KroneckerSum
 from ringlet.robust import Loss
 from ringlet.solvers.direction import solve_once
 from ringlet.solvers.passes import Pass
+from ringlet.solvers.pieces import cut
 from ringlet.solvers.smoothness import laplacian, roughness, smooth_solve
 
 __all__ = ["Scaling", "descend"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
+
+_BLOCK_NUMBERS = 1 << 18  # of a core that are worked on at once: temporaries stay small
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,9 @@ def descend(
     profile : Profile
     """
     gradient = streamed.gradient(loss, width, run)  # d = (W o P o (X - A S^T)) S
-    direction, penalty = gradient, 0.0
+    rows, direction, penalty = streamed.rows, gradient, 0.0
     number = gradient.dtype.type
+    blocks = cut(len(rows), max(1, _BLOCK_NUMBERS // rows.shape[1]))
     if scaling is not None:
         gram, shares = scaling.gram, scaling.shares
         share = float(shares.mean())  # of penalties that bind rows together
@@ -73,19 +77,35 @@ def descend(
             return None
         ridge, smooth = scaling.ridge * level, scaling.smooth * level
         if ridge:
-            gradient -= (number(ridge) * shares) * streamed.rows
+
+            def pull(block: slice) -> None:
+                gradient[block] -= (number(ridge) * shares[block]) * rows[block]
+
+            for _ in run(pull, blocks):
+                pass
         if smooth:
-            gradient -= number(smooth * share) * laplacian(streamed.rows)
+            gradient -= number(smooth * share) * laplacian(rows)
         with profile.part("solve"):
             if smooth:  # h (G + lambda I) + s L h = d
                 direction = smooth_solve(gram, ridge, smooth, gradient, run, scaling.room)
             else:
                 direction = solve_once(gram, ridge, gradient, run, scaling.room)  # h = d (G + lambda I)^-1
-        penalty = ridge * float(np.vdot(shares * direction, direction)) + share * smooth * roughness(direction)
-    numerator = float(np.vdot(gradient, direction))
+        if ridge:
+            penalty += ridge * sum(
+                run(lambda block: float(np.vdot(shares[block] * direction[block], direction[block])), blocks)
+            )
+        if smooth:
+            penalty += share * smooth * roughness(direction)
+    numerator = sum(run(lambda block: float(np.vdot(gradient[block], direction[block])), blocks))
     denominator = streamed.curvature(direction, loss, width, run) + penalty
     step = numerator / denominator if denominator > 0.0 else 0.0  # eta = <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if step == 0.0 or not isfinite(step):
         return None
-    moved: Floats = streamed.rows + number(step) * direction  # A + eta h
-    return moved
+
+    def move(block: slice) -> None:  # A + eta h, where h was
+        direction[block] *= number(step)
+        direction[block] += rows[block]
+
+    for _ in run(move, blocks):
+        pass
+    return direction
