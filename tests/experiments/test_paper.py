@@ -187,7 +187,7 @@ def test_out_of_memory_is_reported_and_drawn_and_tried_again_with_more(paper, im
     result = paper(*arguments, "--budget", "150.1MB")
     assert result.exit_code == 0, result.output
     statuses = {(record["item"], record["method"]): record["status"] for record in records(tmp_path)}
-    assert statuses["first", "SAWRTRD"].startswith("out of memory: needs 15")
+    assert statuses["first", "SAWRTRD"].startswith("out of memory: needs 200 MB")
     assert "out of memory: needs" in " ".join(result.stdout.split())
     assert "out of memory: needs" in (tmp_path / "index.html").read_text()
     check_files(tmp_path, "image-decomposition")
@@ -195,6 +195,54 @@ def test_out_of_memory_is_reported_and_drawn_and_tried_again_with_more(paper, im
     assert [record["status"] for record in records(tmp_path)][-2:] == ["ok", "ok"]
     rows = table(tmp_path / "summary.csv")
     assert {row["status"] for row in rows} == {"ok"}
+
+
+def test_only_runs_with_the_settings_asked_for_are_averaged(paper, images, tmp_path):
+    arguments = (
+        "image-decomposition",
+        "--images",
+        images,
+        "--out",
+        tmp_path,
+        "--methods",
+        "SAWRTRD",
+        "--items",
+        "first",
+    )
+
+    def score(*more):
+        result = paper(*arguments, *more)
+        assert result.exit_code == 0, result.output
+        (row,) = table(tmp_path / "summary.csv")
+        return row["runs"], row["sweeps"], row["psnr"]
+
+    short = score("--runs", 2, "--sweeps", 1)
+    assert short[:2] == ("2", "1")
+    assert score("--runs", 1, "--sweeps", 3)[:2] == ("1", "3")
+    assert "At most 3 sweeps" in (tmp_path / "index.html").read_text()
+    before = (tmp_path / "results.jsonl").read_bytes()
+    assert score("--runs", 2, "--sweeps", 1) == short
+    assert score("--runs", 1, "--sweeps", 1, "--clip")[0] == "1"
+    assert (tmp_path / "results.jsonl").read_bytes().startswith(before)
+
+
+def test_what_the_ablation_could_not_run_is_told(paper, videos, tmp_path):
+    result = paper("ablation", "--videos", videos, "--out", tmp_path, "--runs", 1, "--samples", 50, "--budget", "160MB")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "index.html").read_text().count("out of memory: needs") == 5
+    assert "out of memory" in (tmp_path / "ablation.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [('{"a": 1}', "line 1 has no 'experiment'"), ('{"method": "PCA"}', "line 1 has no 'experiment'")],
+)
+@pytest.mark.parametrize("more", [(), ("--redraw",)])
+def test_lines_that_are_no_records_are_refused(paper, images, tmp_path, line, words, more):
+    (tmp_path / "results.jsonl").write_text(line + "\n")
+    result = paper("image-decomposition", "--images", images, "--out", tmp_path, *more)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
 
 
 def test_mistakes_are_told_before_any_work(paper, images, videos, tmp_path):
@@ -205,8 +253,8 @@ def test_mistakes_are_told_before_any_work(paper, images, videos, tmp_path):
         ("video-completion", "--videos", tmp_path / "empty"): "holds no video",
         ("image-decomposition", "--images", images, "--methods", "TNTV"): "allowed are TRSVD, TRALS, TRSVD-R",
         ("image-decomposition", "--images", images, "--items", "third"): "allowed are first, second",
-        ("all", "--images", images, "--methods", "PCA"): "there is no method 'PCA'",
-        ("all", "--images", images, "--videos", videos, "--items", "third"): "there is no item 'third'",
+        ("all", "--images", images, "--methods", "PCA"): "--methods PCA is not known",
+        ("all", "--images", images, "--videos", videos, "--items", "third"): "--items third is not known",
         ("complexity", "--items", "Q"): "its items are the sizes I, r, N, J",
         ("ablation", "--redraw"): "nothing to draw",
         ("image-completion", "--budget", "lots"): "not an amount of memory",

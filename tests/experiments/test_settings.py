@@ -85,7 +85,7 @@ def test_the_ablation_prefers_flamingo_with_salt_and_pepper():
 
 
 def test_unknown_methods_are_refused_with_those_allowed():
-    with pytest.raises(ArgumentError, match="no method 'PCA' here; allowed are TRSVD, TRALS"):
+    with pytest.raises(ArgumentError, match="methods='PCA' is not known here; allowed are TRSVD, TRALS"):
         chosen_methods(DECOMPOSITIONS, ["PCA"])
     assert chosen_methods(DECOMPOSITIONS, ["sawrtrd", "trsvd-r"]) == ["TRSVD-R", "SAWRTRD"]
     with pytest.raises(ArgumentError, match="its items are the sizes I, r, N, J"):

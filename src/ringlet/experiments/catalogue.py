@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringlet.experiments.items import Item, Kind, chosen_items
+from ringlet.experiments.journal import identity_key
 from ringlet.experiments.methods import (
     ABLATION,
     COMPLETIONS,
@@ -96,7 +97,7 @@ def trials(experiment: Experiment, items: Sequence[Item], wishes: Wishes) -> lis
     elif ablation:
         items = [next((item for item in items if _PREFERRED in item.name.lower()), items[0])]
     methods = chosen_methods(experiment.methods, wishes.methods) if wishes.methods else experiment.methods
-    return [
+    listed = (
         Trial(
             experiment=experiment.name,
             item=item,
@@ -111,4 +112,5 @@ def trials(experiment: Experiment, items: Sequence[Item], wishes: Wishes) -> lis
         for item in items
         for samples in (wishes.samples if ablation else (SAMPLES,))
         for name in methods
-    ]
+    )
+    return list({identity_key(trial.identity): trial for trial in listed}.values())  # small items need few samples

@@ -145,7 +145,7 @@ def series(methods: Sequence[str] = (), axes: Sequence[str] = ()) -> list[Series
     """All series, or those of some methods and axes."""
     for axis in axes:
         if axis not in AXES:
-            raise ArgumentError(f"there is no item {axis!r} in complexity; its items are the sizes {', '.join(AXES)}")
+            raise ArgumentError(f"items={axis!r} is not known in complexity; its items are the sizes {', '.join(AXES)}")
     names = chosen_methods(GROWTH_METHODS, methods) if methods else GROWTH_METHODS
     return [Series(name, axis) for axis in (axes or AXES) for name in names if axis in PAPER[name].exponents]
 
@@ -169,6 +169,7 @@ def _sweep(name: str, sizes: Sizes) -> tuple[float, int]:
 
     def first() -> None:
         with solver.start(problem) as run:
+            tracemalloc.reset_peak()  # what comes before the first sweep comes once
             run.sweep(1)
 
     first()  # warms up

@@ -37,6 +37,7 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
         dress(axes)
         axes.grid(visible=False, axis="x")
     found = {(row.item, row.method): row for row in rows}
+    common = _done_by_all(rows)
     tops = (row.psnr + (row.psnr_deviation or 0) for row in rows if row.psnr is not None and isfinite(row.psnr))
     top = max(tops, default=1.0)
     width = 0.84 / len(methods)
@@ -52,7 +53,7 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
             left.bar(at, row.psnr, 0.92 * width, color=colours[method])
             if row.psnr_deviation:
                 left.errorbar(at, row.psnr, row.psnr_deviation, color=INK, linewidth=0.8, capsize=1.5)
-        _time_bar(right, place, [row for row in rows if row.method == method], colours[method], len(items))
+        _time_bar(right, place, [row for row in rows if row.method == method], colours[method], common)
     left.set_ylim(0, 1.05 * top)
     left.set_ylabel("PSNR (dB)", color=INK)
     slanted = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if len(items) > 4 else {}
@@ -62,6 +63,8 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
     _mark_noises(left, [next(row.noise for row in rows if row.item == item) for item in items])
     left.set_title(f"PSNR of every {EXPERIMENTS[rows[0].experiment].kind}", pad=22)
     _dress_times(right, [METHODS[method].label for method in methods])
+    if 0 < len(common) < len(items):
+        right.set_title(f"Mean processor time of {len(common)} {EXPERIMENTS[rows[0].experiment].kind}s", pad=22)
     _legend(figure, methods, colours, hatched=any(row.psnr is None for row in rows))
     return _save(figure, out / rows[0].experiment)
 
@@ -87,6 +90,13 @@ def draw_ablation(rows: Sequence[Row], out: Path) -> list[Path]:
     _plain_numbers(right)
     left.set_title("PSNR")
     right.set_title("Processor time")
+    asked = [row.samples for row in rows if row.samples]
+    for axes in (left, right):
+        axes.set_xlim(0, 1.05 * max(asked, default=1))
+    missing = [METHODS[method].label for method in _methods(rows) if _undone(rows, method)]
+    if missing:
+        words = f"not run at some or all J: {', '.join(missing)} ({_why([row for row in rows if row.psnr is None])})"
+        figure.supxlabel(words, size=9, color=INK)
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, labelcolor=INK)
     return _save(figure, out / "ablation")
@@ -153,6 +163,10 @@ def _draw_growth(records: Sequence[Record], stem: Path) -> list[Path]:
     return _save(figure, stem)
 
 
+def _undone(rows: Sequence[Row], method: str) -> list[Row]:
+    return [row for row in rows if row.method == method and row.psnr is None]
+
+
 def _methods(rows: Sequence[Row]) -> list[str]:
     present = {row.method for row in rows}
     return [method for method in EXPERIMENTS[rows[0].experiment].methods if method in present]
@@ -175,11 +189,19 @@ def _hatched(axes: Any, at: float, height: float, width: float) -> None:
     axes.bar(at, height, 0.92 * width, color="white", edgecolor=FRAME, hatch="////", linewidth=0.6)
 
 
-def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str, items: int) -> None:
-    """A bar with the mean time written above it, and how many of the items were done; hatched if none could be."""
-    seconds = _mean("processor_seconds", rows)
-    done = sum(row.processor_seconds is not None for row in rows)
-    if not done:
+def _done_by_all(rows: Sequence[Row]) -> set[str]:
+    """Items that every method has done, of those that have done any: their times can be compared."""
+    done: dict[str, set[str]] = {}
+    for row in rows:
+        if row.processor_seconds is not None:
+            done.setdefault(row.method, set()).add(row.item)
+    return set.intersection(*done.values()) if done else set()
+
+
+def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str, common: set[str]) -> None:
+    """A bar with the mean time over the common items written above it; hatched if no item could be done."""
+    seconds = _mean("processor_seconds", [row for row in rows if row.item in common] if common else rows)
+    if all(row.processor_seconds is None for row in rows):
         _hatched(axes, place, 1.0, 0.8)
         axes.text(
             place,
@@ -196,8 +218,6 @@ def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str, items: in
         return
     axes.bar(place, seconds, 0.8, color=colour)
     text = f"{seconds:.2g}" if seconds < 99.5 else f"{seconds:.0f}"
-    if done < items:
-        text += f"\n{done} of {items}"
     axes.annotate(text, (place, seconds), (0, 2), textcoords="offset points", ha="center", size=8, color=INK)
 
 

@@ -105,7 +105,7 @@ def chosen_items(items: list[Item], names: Iterable[str]) -> list[Item]:
     by_name = {item.name: item for item in items}
     for name in names:
         if name not in by_name:
-            raise ArgumentError(f"there is no item {name!r}; allowed are {', '.join(by_name)}")
+            raise ArgumentError(f"items={name!r} is not known; allowed are {', '.join(by_name)}")
     return [by_name[name] for name in by_name if name in names]
 
 

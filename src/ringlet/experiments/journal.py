@@ -10,14 +10,21 @@ from typing import Any
 
 from ringlet.errors import ArgumentError, FormatError, OutputError
 
-__all__ = ["Journal", "Record", "identity_key", "read_records"]
+__all__ = ["Journal", "Record", "identity_key", "read_records", "settled_key"]
 
 Record = dict[str, Any]
+
+_SETTLING = ("experiment", "item", "content", "method", "run", "noise", "observed", "settings", "clip")
 
 
 def identity_key(identity: Record) -> str:
     """One text for one identity, whatever the order of its parts."""
     return json.dumps(identity, sort_keys=True)
+
+
+def settled_key(record: Record) -> str:
+    """What a task and its record have in common: with it in the journal, the task need not run again."""
+    return identity_key({name: record[name] for name in _SETTLING if name in record})
 
 
 def read_records(path: Path) -> list[Record]:

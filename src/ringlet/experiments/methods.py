@@ -88,7 +88,7 @@ def chosen_methods(allowed: Iterable[str], names: Iterable[str]) -> list[str]:
     by_lower = {name.lower(): name for name in allowed}
     for name in names:
         if name.lower() not in by_lower:
-            raise ArgumentError(f"there is no method {name!r} here; allowed are {', '.join(by_lower.values())}")
+            raise ArgumentError(f"methods={name!r} is not known here; allowed are {', '.join(by_lower.values())}")
     asked = {name.lower() for name in names}
     return [name for lower, name in by_lower.items() if lower in asked]
 

@@ -47,7 +47,8 @@ def draw_outcome(records: Sequence[Record], out: Path, *, pictures: bool = True)
             written += draw_gallery(two_of(galleries, name), name, out)
         else:
             remove_gallery(name, out)
-        sections.append(section(experiment, mine, _svg(figures), galleries))
+        own = [record for record in latest(records) if record["experiment"] == name]
+        sections.append(section(experiment, mine, _svg(figures), galleries, own))
     measured = [one for one in latest(records) if one["experiment"] == "complexity" and one["status"] == "ok"]
     if measured:
         slopes = growth(measured)

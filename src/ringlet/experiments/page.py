@@ -9,6 +9,7 @@ from importlib.resources import files
 from io import BytesIO
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from ringlet.amounts import format_bytes
 from ringlet.experiments.catalogue import Experiment
@@ -25,7 +26,7 @@ __all__ = ["Section", "growth_section", "section", "write_page"]
 
 _QUALITY = 90  # of the WebP pictures: a hundred of them have to fit into a page
 _NOTHING = "–"
-_TIMES = ("seconds", "processor seconds")
+_COSTS = ("seconds", "processor seconds", "peak memory")
 _TEXT = ("noise", "not run", "paper's formula", "note")  # columns of words, to the left
 _WORDS = ' class="words"'
 
@@ -55,13 +56,19 @@ class Section:
 
 
 def section(
-    experiment: Experiment, rows: Sequence[Row], figures: Sequence[Path], galleries: Sequence[Gallery]
+    experiment: Experiment,
+    rows: Sequence[Row],
+    figures: Sequence[Path],
+    galleries: Sequence[Gallery],
+    records: Sequence[Record],
 ) -> Section:
-    """The section of an experiment with photos or videos."""
+    """The section of an experiment with photos or videos; `records` are what its rows are of."""
     items = list(dict.fromkeys(row.item for row in rows))
     observed = "All entries are observed." if experiment.observed == 1 else "30 % of the entries are observed."
     noises = " and ".join(f"{NOISES[noise]} noise" for noise in dict.fromkeys(row.noise for row in rows))
-    words = f"{len(items)} {experiment.kind}{'s' if len(items) > 1 else ''} with {noises}. {observed}"
+    words = (
+        f"{len(items)} {experiment.kind}{'s' if len(items) > 1 else ''} with {noises}. {observed} {_demands(records)}"
+    )
     if experiment.name == "ablation":
         tables = [("By sample size", _ablation_table(experiment, rows))]
     else:
@@ -70,6 +77,21 @@ def section(
             ("PSNR by item (dB)", _item_table(experiment, rows)),
         ]
     return Section(experiment.name, experiment.title, words, figures, tables, galleries)
+
+
+def _demands(records: Sequence[Record]) -> str:
+    """How large the tensors were, and what was asked of the methods."""
+
+    def said(values: Iterable[Any]) -> str:
+        return " or ".join(map(str, sorted(set(values), key=str)))
+
+    settings = [record["settings"] for record in records]
+    shapes = said(" × ".join(map(str, record["shape"])) for record in records if "shape" in record)
+    ranks = said(tuple(one["rank"]) for one in settings if one.get("rank"))
+    sweeps = said(one.get("sweeps", "its own number of") for one in settings)
+    words = f"Tensors of {shapes} entries. " if shapes else ""
+    words += f"Rank {ranks}, for methods that have one. " if ranks else ""
+    return f"{words}At most {sweeps} sweeps a method."
 
 
 def growth_section(rows: Sequence[GrowthRow], figures: Sequence[Path]) -> Section:
@@ -184,23 +206,19 @@ def _method_table(experiment: Experiment, rows: Sequence[Row]) -> str:
         mine = [row for row in rows if row.method == method]
         if not mine:
             continue
-        done = [row for row in mine if row.psnr is not None]
-        others = dict.fromkeys(row.status for row in mine if row.status != "ok")
         cells.append(
             [
                 _th(METHODS[method].label),
-                _number([row.psnr for row in done], "{:.2f}"),
-                _number([row.ssim for row in done], "{:.3f}"),
-                _number([row.relative_error for row in done], "{:.3f}"),
-                _number([row.seconds for row in done], "{:.3g}"),
-                _number([row.processor_seconds for row in done], "{:.3g}"),
-                _td(format_bytes(max(row.peak_memory or 0 for row in done)) if done else _NOTHING),
-                _number([row.sweeps for row in done], "{:.1f}"),
-                _td(f"{len(done)} of {len(mine)}"),
-                _td("; ".join(others), "words"),
+                _number([row.psnr for row in mine], "{:.2f}"),
+                _number([row.ssim for row in mine], "{:.3f}"),
+                _number([row.relative_error for row in mine], "{:.3f}"),
+                *_costs(mine),
+                _number([row.sweeps for row in mine], "{:.1f}"),
+                _td(f"{sum(row.psnr is not None for row in mine)} of {len(mine)}"),
+                _not_run(mine),
             ]
         )
-    heads = ("method", "PSNR dB", "SSIM", "relative error", *_TIMES, "peak memory", "sweeps", "items", "not run")
+    heads = ("method", "PSNR dB", "SSIM", "relative error", *_COSTS, "sweeps", "items", "not run")
     return _table(heads, cells)
 
 
@@ -226,20 +244,33 @@ def _ablation_table(experiment: Experiment, rows: Sequence[Row]) -> str:
     cells = []
     for samples in dict.fromkeys(row.samples for row in rows):
         for method in experiment.methods:
-            done = [row for row in rows if (row.samples, row.method) == (samples, method) and row.psnr is not None]
-            if done:
+            mine = [row for row in rows if (row.samples, row.method) == (samples, method)]
+            if mine:
                 cells.append(
                     [
                         _th(METHODS[method].label),
                         _td(f"{samples:,}"),
-                        _number([row.psnr for row in done], "{:.2f}"),
-                        _number([row.ssim for row in done], "{:.3f}"),
-                        _number([row.seconds for row in done], "{:.3g}"),
-                        _number([row.processor_seconds for row in done], "{:.3g}"),
-                        _td(format_bytes(max(row.peak_memory or 0 for row in done))),
+                        _number([row.psnr for row in mine], "{:.2f}"),
+                        _number([row.ssim for row in mine], "{:.3f}"),
+                        *_costs(mine),
+                        _not_run(mine),
                     ]
                 )
-    return _table(("strategy", "J", "PSNR dB", "SSIM", *_TIMES, "peak memory"), cells)
+    return _table(("strategy", "J", "PSNR dB", "SSIM", *_COSTS, "not run"), cells)
+
+
+def _costs(rows: Sequence[Row]) -> list[str]:
+    peaks = [row.peak_memory for row in rows if row.peak_memory is not None]
+    return [
+        _number([row.seconds for row in rows], "{:.3g}"),
+        _number([row.processor_seconds for row in rows], "{:.3g}"),
+        _td(format_bytes(max(peaks)) if peaks else _NOTHING),
+    ]
+
+
+def _not_run(rows: Sequence[Row]) -> str:
+    """Why some were not."""
+    return _td("; ".join(dict.fromkeys(row.status for row in rows if row.status != "ok")), "words")
 
 
 def _number(values: Iterable[float | None], form: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ringlet.execution import Threads
 from ringlet.experiments.isolated import Job, run_isolated
-from ringlet.experiments.journal import Journal, Record, identity_key
+from ringlet.experiments.journal import Journal, Record, settled_key
 from ringlet.experiments.trial import OUT_OF_MEMORY
 
 __all__ = ["Progress", "Task", "left_to_do", "machine", "run_tasks", "seconds_left"]
@@ -101,8 +101,8 @@ def left_to_do(tasks: Sequence[Task], records: Iterable[Record], budget: int, *,
     for record in records:
         again = record["status"].startswith(OUT_OF_MEMORY) and budget > record["budget"]
         if not again and not (retry and record["status"].startswith("failed")):
-            settled.add(_settled_key(record))
-    return [task for task in tasks if _settled_key(task.identity) not in settled]
+            settled.add(settled_key(record))
+    return [task for task in tasks if settled_key(task.identity) not in settled]
 
 
 def seconds_left(tasks: Sequence[Record], records: Sequence[Record]) -> float | None:
@@ -134,11 +134,6 @@ def machine() -> dict[str, Any]:
         models = [line for line in information.read_text().splitlines() if line.startswith("model name")]
         name = models[0].partition(":")[2].strip() if models else name
     return {"cpu": name, "cores": Threads().count, "system": platform.system()}
-
-
-def _settled_key(record: Record) -> str:
-    names = ("experiment", "item", "content", "method", "run", "noise", "observed", "settings", "clip")
-    return identity_key({name: record[name] for name in names if name in record})
 
 
 def _versions() -> dict[str, str]:

@@ -1,20 +1,23 @@
 """From lines of results.jsonl to what is worth a table: means over runs, item by item and method by method."""
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from ringlet.errors import FormatError
 from ringlet.experiments.catalogue import EXPERIMENTS
-from ringlet.experiments.complexity import GrowthRow
-from ringlet.experiments.journal import Record
+from ringlet.experiments.complexity import GROWTH_METHODS, GrowthRow
+from ringlet.experiments.journal import Record, settled_key
 from ringlet.experiments.methods import METHODS
 from ringlet.experiments.noise import NOISES
 from ringlet.store.atomic import atomic_output
 
-__all__ = ["Row", "latest", "summarise", "write_csv", "write_growth_csv"]
+__all__ = ["Row", "check_records", "latest", "summarise", "write_csv", "write_growth_csv"]
+
+_RECORD = ("experiment", "item", "method", "run", "settings", "status")  # what a record has at the least
 
 
 @dataclass(frozen=True)
@@ -54,20 +57,40 @@ class Row:
     status: str
 
 
-def latest(records: Iterable[Record]) -> list[Record]:
-    """The last record of every item, method, sample size and run; in the order of the first ones.
+def check_records(records: Sequence[Record], path: Path) -> None:
+    """Refuse lines of `path` that are no records of these experiments."""
+    for number, record in enumerate(records, 1):
+        missing = [name for name in _RECORD if name not in record]
+        if missing:
+            raise FormatError(f"{path}: line {number} has no {missing[0]!r}; delete it to go on")
+        if record["method"] not in METHODS and record["method"] not in GROWTH_METHODS:
+            raise FormatError(f"{path}: line {number} has an unknown method, {record['method']!r}; delete it to go on")
 
-    Records of an item are left out if they have another noise than its last one: which noise an item gets depends on
-    what else is in its folder.
+
+def latest(records: Iterable[Record], asked: Collection[str] = ()) -> list[Record]:
+    """The last record of every item, method, sample size and run, in the order of the journal.
+
+    Only records that may be compared: of an item those with the noise, content and clipping of its last one, and of a
+    method on it those with the last settings.
+
+    Parameters
+    ----------
+    records : iterable of dict
+    asked : collection of str
+        `settled_key` of what the user asks for now; such records count as the last ones.
     """
-    records = list(records)
-    noises = {(record["experiment"], record["item"]): record.get("noise") for record in records}
-    last: dict[tuple[Any, ...], Record] = {}
-    for record in records:
-        if record.get("noise") != noises[record["experiment"], record["item"]]:
-            continue
-        last[(record["experiment"], record["item"], record["method"], _samples(record), record["run"])] = record
-    return list(last.values())
+    ordered = list(enumerate(records))
+    ordered.sort(key=lambda numbered: settled_key(numbered[1]) in asked)
+    circumstances, settings = {}, {}
+    for _, record in ordered:
+        circumstances[_item(record)] = _circumstances(record)
+        settings[_item(record), record["method"]] = _fixed_settings(record)
+    last: dict[tuple[Any, ...], tuple[int, Record]] = {}
+    for number, record in ordered:
+        item, method = _item(record), record["method"]
+        if _circumstances(record) == circumstances[item] and _fixed_settings(record) == settings[item, method]:
+            last[item, method, _samples(record), record["run"]] = number, record
+    return [record for _, record in sorted(last.values(), key=lambda numbered: numbered[0])]
 
 
 def summarise(records: Iterable[Record]) -> list[Row]:
@@ -140,6 +163,20 @@ def _row(records: list[Record]) -> Row:
         sweeps=average("sweeps"),
         status=bad[0] if bad else "ok",
     )
+
+
+def _item(record: Record) -> tuple[str, str]:
+    return record["experiment"], record["item"]
+
+
+def _circumstances(record: Record) -> tuple[Any, ...]:
+    return tuple(record.get(name) for name in ("noise", "content", "clip"))
+
+
+def _fixed_settings(record: Record) -> Record:
+    """Settings that have to agree where records are compared; only the ablation varies the sample size."""
+    varied = ("samples",) if record["experiment"] == "ablation" else ()
+    return {name: value for name, value in record["settings"].items() if name not in varied}
 
 
 def _samples(record: Record) -> int | None:

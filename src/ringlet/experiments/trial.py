@@ -30,7 +30,8 @@ OUT_OF_MEMORY = "out of memory: needs "
 _SIDE = 256  # pixels of the pictures that are kept
 _SHOWN_FRAME = 9  # the tenth
 _SSIM_FRAMES = 10
-_INTERPRETER = 150_000_000  # bytes that Python and its libraries take beside the data
+_INTERPRETER = 150_000_000  # bytes that Python and its libraries take beside the data,
+_SCORING = 50_000_000  # and the scores while they are computed
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def measure(argument: dict[str, Any]) -> dict[str, Any]:
     del data, mask  # room for the truth, which is read again rather than held during the fit
     estimate = np.asarray(fit.ring) if isinstance(fit, Fit) else fit.tensor
     if trial.clip:
-        estimate = np.clip(estimate, 0, 1)
+        estimate = np.clip(estimate, 0, 1, out=estimate if estimate.flags.writeable else None)
     truth = trial.item.tensor()
     _keep(paths["original"], truth)
     _keep(paths["recovered"], estimate)
@@ -125,13 +126,14 @@ def _needs(method: Method, trial: Trial, shape: tuple[int, ...], budget: int) ->
     """Bytes that the trial would take, data included, if that is more than the budget."""
     rank = trial.settings.get("rank")
     working = _working_memory(trial, shape, budget)
+    scoring = _INTERPRETER + _SCORING + 8 * prod(shape)  # the estimate and the truth
     free = method.solver(trial.settings)
     try:
-        if working <= 0:
+        if working <= 0 or budget < scoring:
             raise BudgetError("the data alone are too large")
         plan(shape, rank, solver=replace(free, memory=working), dtype=np.float32)
     except BudgetError:
-        return plan(shape, rank, solver=free, dtype=np.float32).memory + budget - working
+        return max(plan(shape, rank, solver=free, dtype=np.float32).memory + budget - working, scoring)
     return None
 
 

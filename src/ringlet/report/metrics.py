@@ -11,7 +11,8 @@ from ringlet.errors import ArgumentError
 __all__ = ["psnr", "relative_error", "ssim"]
 
 _WINDOW = 7  # pixels a side, as in the usual implementations of SSIM
-_SLAB_ENTRIES = 1 << 22
+_SLAB_ENTRIES = 1 << 20  # of tensors,
+_BAND_ENTRIES = 1 << 18  # and of pictures, that are compared at once: large ones take little memory
 
 
 def psnr(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
@@ -72,18 +73,17 @@ def ssim(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
             "ssim compares pictures (height, width) or (height, width, channels) "
             f"of at least {_WINDOW} x {_WINDOW} pixels, not shape {y.shape}"
         )
-    x, y = x.astype(np.float64), y.astype(np.float64)
-    mean_x, mean_y = _window_mean(x), _window_mean(y)
-    unbiased = _WINDOW**2 / (_WINDOW**2 - 1)
-    variance_x = unbiased * (_window_mean(x * x) - mean_x**2)
-    variance_y = unbiased * (_window_mean(y * y) - mean_y**2)
-    covariance = unbiased * (_window_mean(x * y) - mean_x * mean_y)
-    c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
-    similarity = ((2 * mean_x * mean_y + c1) * (2 * covariance + c2)) / (
-        (mean_x**2 + mean_y**2 + c1) * (variance_x + variance_y + c2)
-    )
     edge = _WINDOW // 2  # windows that reach over the border say nothing
-    return float(similarity[edge:-edge, edge:-edge].mean())
+    inner = len(y) - 2 * edge
+    step = max(1, _BAND_ENTRIES // y.shape[1])
+    channels = [(x, y)] if y.ndim == 2 else [(x[..., place], y[..., place]) for place in range(y.shape[2])]
+    total = 0.0
+    for first, second in channels:
+        for start in range(0, inner, step):
+            rows = slice(start, min(start + step, inner) + 2 * edge)
+            similarity = _similarity(first[rows].astype(np.float64), second[rows].astype(np.float64), data_range)
+            total += float(similarity[edge:-edge, edge:-edge].sum())
+    return total / float(len(channels) * inner * (y.shape[1] - 2 * edge))
 
 
 def _squares(estimate: ArrayLike, truth: ArrayLike) -> tuple[float, float, int]:
@@ -106,8 +106,22 @@ def _pair(estimate: ArrayLike, truth: ArrayLike) -> tuple[NDArray[Any], NDArray[
     return x, y
 
 
+def _similarity(x: NDArray[np.float64], y: NDArray[np.float64], data_range: float) -> NDArray[np.float64]:
+    """SSIM of the windows around all pixels of two grey pictures."""
+    mean_x, mean_y = _window_mean(x), _window_mean(y)
+    unbiased = _WINDOW**2 / (_WINDOW**2 - 1)
+    variance_x = unbiased * (_window_mean(x * x) - mean_x**2)
+    variance_y = unbiased * (_window_mean(y * y) - mean_y**2)
+    covariance = unbiased * (_window_mean(x * y) - mean_x * mean_y)
+    c1, c2 = (0.01 * data_range) ** 2, (0.03 * data_range) ** 2
+    return np.asarray(
+        ((2 * mean_x * mean_y + c1) * (2 * covariance + c2))
+        / ((mean_x**2 + mean_y**2 + c1) * (variance_x + variance_y + c2))
+    )
+
+
 def _window_mean(image: NDArray[np.float64]) -> NDArray[Any]:
     from scipy.ndimage import uniform_filter
 
-    mean: NDArray[Any] = uniform_filter(image, size=(_WINDOW, _WINDOW) + (1,) * (image.ndim - 2))
+    mean: NDArray[Any] = uniform_filter(image, size=_WINDOW)
     return mean

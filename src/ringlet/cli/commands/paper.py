@@ -13,16 +13,16 @@ from ringlet.amounts import format_bytes, parse_bytes
 from ringlet.cli.options import INTEGERS, json_option
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_json, print_table
-from ringlet.errors import ArgumentError, OutputError
+from ringlet.errors import ArgumentError, DataWarning, OutputError, warn
 from ringlet.execution.memory import machine_memory
 from ringlet.experiments.catalogue import ABLATION_SAMPLES, EXPERIMENTS, Wishes, trials
 from ringlet.experiments.complexity import AXES, GROWTH_METHODS, growth, series
 from ringlet.experiments.items import builtin_photos, builtin_videos, photos_in, videos_in
-from ringlet.experiments.journal import Journal, Record, read_records
+from ringlet.experiments.journal import Journal, Record, read_records, settled_key
 from ringlet.experiments.methods import METHODS, chosen_methods
 from ringlet.experiments.outcome import draw_outcome
 from ringlet.experiments.runner import Progress, Task, run_tasks
-from ringlet.experiments.summary import Row, latest, summarise
+from ringlet.experiments.summary import Row, check_records, latest, summarise
 from ringlet.report.style import import_matplotlib
 
 __all__ = ["command"]
@@ -48,7 +48,7 @@ def _sweeps(ctx: click.Context, param: click.Parameter, value: str) -> int | Non
 
 def _samples(ctx: click.Context, param: click.Parameter, value: tuple[int, ...]) -> tuple[int, ...]:
     if min(value) < 1:
-        raise click.BadParameter("sample sizes are positive", ctx, param)
+        raise click.BadParameter(f"{min(value)} is not allowed: sample sizes are positive", ctx, param)
     return tuple(dict.fromkeys(value))
 
 
@@ -56,7 +56,7 @@ def _budget(ctx: click.Context, param: click.Parameter, value: str | None) -> in
     if value is None:
         return int(_SHARE * (machine_memory() or _UNKNOWN))
     try:
-        return parse_bytes(value)
+        return parse_bytes(value, "budget")
     except ArgumentError as error:
         raise click.BadParameter(str(error), ctx, param) from error
 
@@ -121,17 +121,26 @@ def command(
     has is not run again, so it can be stopped at any time.
     """
     import_matplotlib()  # before the work, not after it
+    path, tasks = out / "results.jsonl", list[Task]()
     if redraw:
-        records = read_records(out / "results.jsonl")
+        records = read_records(path)
+        check_records(records, path)
         if not records:
-            raise ArgumentError(f"there is nothing to draw: {out / 'results.jsonl'} is missing or empty")
+            raise ArgumentError(f"there is nothing to draw: {path} is missing or empty")
     else:
+        _check_folders(name, images, videos)
         tasks = _tasks(name, images, videos, Wishes(**wishes))
         _make_folder(out)
-        with Journal.open(out / "results.jsonl") as journal:
-            with _reporter() as report:
-                run_tasks(tasks, journal, out, budget, retry=retry, report=report)
+        with Journal.open(path) as journal:
+            check_records(journal.records, path)
+            try:
+                with _reporter() as report:
+                    run_tasks(tasks, journal, out, budget, retry=retry, report=report)
+            except KeyboardInterrupt:
+                click.echo("the same command goes on; with --redraw it draws what is done", err=True)
+                raise
             records = journal.records
+    records = latest(records, {settled_key(task.identity) for task in tasks})
     written = draw_outcome(records, out, pictures=pictures)
     if as_json:
         print_json(_content(records, out, written))
@@ -151,15 +160,20 @@ class _Choice:
 def _tasks(name: str, images: Path | None, videos: Path | None, wishes: Wishes) -> list[Task]:
     """All that is asked for; whatever is wrong with it shows here, before any work."""
     if name != "all":
-        return list(_choice(name, images, videos).build(wishes))
+        tasks: list[Task] = list(_choice(name, images, videos).build(wishes))
+        if not tasks:
+            raise ArgumentError(
+                f"{name} of --methods {','.join(wishes.methods)} knows no size {','.join(wishes.items)}"
+            )
+        return tasks
     choices = [_choice(one, images, videos) for one in _NAMES if one != "all"]
     methods = dict.fromkeys(method for choice in choices for method in choice.methods)
     asked = chosen_methods(methods, wishes.methods)  # which refuses names that no experiment has
     items = dict.fromkeys(item for choice in choices for item in choice.items)
     for item in wishes.items:
         if item not in items:
-            raise ArgumentError(f"there is no item {item!r}; allowed are {', '.join(items)}")
-    tasks: list[Task] = []
+            raise ArgumentError(f"items={item!r} is not known; allowed are {', '.join(items)}")
+    tasks = []
     for choice in choices:
         own = replace(
             wishes,
@@ -168,7 +182,21 @@ def _tasks(name: str, images: Path | None, videos: Path | None, wishes: Wishes) 
         )
         if bool(own.methods) == bool(wishes.methods) and bool(own.items) == bool(wishes.items):
             tasks += choice.build(own)
+    if not tasks:
+        raise ArgumentError(
+            f"no experiment has both --methods {','.join(wishes.methods)} and --items {','.join(wishes.items)}"
+        )
     return tasks
+
+
+def _check_folders(name: str, images: Path | None, videos: Path | None) -> None:
+    """Refuse what is no folder; one that the experiment does not look at may be a mistake, too."""
+    kind = EXPERIMENTS[name].kind if name in EXPERIMENTS else None
+    for option, given, other in (("--images", images, "video"), ("--videos", videos, "photo")):
+        if given is not None and not given.is_dir():
+            raise ArgumentError(f"{option} {given} is not a folder")
+        if given is not None and (kind == other or name == "complexity"):
+            warn(f"{option} {given} is not used by {name}", DataWarning)
 
 
 def _choice(name: str, images: Path | None, videos: Path | None) -> _Choice:
@@ -249,8 +277,8 @@ def _show(name: str, records: Sequence[Record], out: Path) -> None:
             print_table(
                 ("method", "J", "PSNR dB", "SSIM", "seconds", "memory", "items", "not run"),
                 [
-                    _line(method, samples, [row for row in mine if (row.method, row.samples) == (method, samples)])
-                    for samples, method in dict.fromkeys((row.samples, row.method) for row in _by_method(mine))
+                    _line(method, samples, [row for row in mine if (_varied(row), row.method) == (samples, method)])
+                    for samples, method in dict.fromkeys((_varied(row), row.method) for row in _by_method(mine))
                 ],
                 text=(0, 7),
             )
@@ -271,8 +299,12 @@ def _show(name: str, records: Sequence[Record], out: Path) -> None:
 def _by_method(rows: Sequence[Row]) -> list[Row]:
     """As the experiment lists its methods; of the ablation, one sample size after the other."""
     order = EXPERIMENTS[rows[0].experiment].methods
-    ablation = rows[0].experiment == "ablation"
-    return sorted(rows, key=lambda row: (row.samples or 0 if ablation else 0, order.index(row.method)))
+    return sorted(rows, key=lambda row: (_varied(row) or 0, order.index(row.method)))
+
+
+def _varied(row: Row) -> int | None:
+    """The sample size, where it is what is compared; elsewhere it goes by the item."""
+    return row.samples if row.experiment == "ablation" else None
 
 
 def _line(method: str, samples: int | None, rows: Sequence[Row]) -> tuple[str, ...]:
