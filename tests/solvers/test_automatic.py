@@ -169,7 +169,7 @@ def test_a_background_does_not_blind_the_judge():
 
 def test_what_is_smaller_than_the_precision_of_data_makes_no_difference_to_the_judge():
     truth = waves()
-    judge = Judge.of(as_source(truth), truth.size, 0)[0].scaled(1.0, 1.0)
+    judge = Judge.of(as_source(truth), truth.size, 0)[0].scaled(1.0, 1.0, np.dtype("f8"))
     noise = np.random.default_rng(0).standard_normal(len(judge))
     fine, finer, coarse = (judge.compare(size * noise, 1e-7 * noise) for size in (2e-7, 1e-9, 1e-3))
     assert abs(fine.gain) < 0.05

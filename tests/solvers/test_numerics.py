@@ -91,7 +91,7 @@ def test_subnormal_data_are_refused_by_name(x):
 
 
 def test_data_too_large_for_the_working_precision_are_refused():
-    with pytest.raises(ArgumentError, match="float32 cannot work with; give dtype='float64'"):
+    with pytest.raises(ArgumentError, match="float32 cannot work with; give them, or the solver's dtype, as float64"):
         decompose(np.linspace(0, 1e300, 60).reshape(3, 4, 5), 2, solver=AWRTRD(dtype="float32"))
 
 

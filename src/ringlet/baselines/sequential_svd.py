@@ -99,6 +99,10 @@ class SequentialSVD(Solver):
         """Numbers held for every column of C, beside it: the remainder, twice while it is turned."""
         return 2 * step.components
 
+    def square_matrices(self, blocks: int) -> int:
+        """Matrices with the rows of C, and as many columns, that are held at once; C is read in so many blocks."""
+        return blocks + 4
+
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:
         """Operations and memory; for a prescribed accuracy the most that it may take."""
         first = self.first_mode(shape, rank)
@@ -111,9 +115,17 @@ class SequentialSVD(Solver):
             if rank and (asked := rank[(first + step.number + 1) % len(rank)]) > step.components
         ]
         threads = Threads(self.threads).count
-        memory = itemsize * max(_step_entries(step, self.column_numbers(step), threads) for step in steps)
+        memory = itemsize * max(self._step_entries(step, threads) for step in steps)
         operations = sum(map(self.step_operations, steps))
         return checked(DensePlan(type(self).__name__, shape, operations, memory, tuple(notes)), self.budget)
+
+    def _step_entries(self, step: Step, threads: int) -> int:
+        """Numbers held at once: C (unless it is the data), those of every column, blocks, and square matrices."""
+        here = step.rows * step.columns
+        block = min(here, block_entries(step.rows))
+        held = (0 if step.number == 0 else here) + self.column_numbers(step) * step.columns
+        squares = self.square_matrices(here // block) * min(step.rows, step.columns) * step.rows
+        return held + 4 * threads * block + squares
 
     def first_mode(self, shape: Sequence[int], rank: Sequence[int]) -> int:
         """The mode to start from, if it has the singular values for two bonds."""
@@ -249,12 +261,3 @@ def _steps(sizes: Sequence[int], rank: Sequence[int]) -> Iterator[Step]:
         components = min(rows, columns, rank[k + 1] if rank else rows)
         yield Step(k, rows, columns, components, len(sizes))
         bond = components
-
-
-def _step_entries(step: Step, column_numbers: int, threads: int) -> int:
-    """Numbers held at once: C (unless it is the data), those of every column, blocks, and the factors of blocks."""
-    here = step.rows * step.columns
-    block = min(here, block_entries(step.rows))
-    held = (0 if step.number == 0 else here) + column_numbers * step.columns
-    factors = (here // block + 4) * min(step.rows, step.columns) * step.rows
-    return held + 4 * threads * block + factors

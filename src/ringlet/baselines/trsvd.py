@@ -18,6 +18,8 @@ from ringlet.solvers.streamed_pass import Floats
 
 __all__ = ["TRSVD"]
 
+_SVD_ARRAYS = 13  # input, output and work of a singular value decomposition, in matrices of its size
+
 
 @dataclass(frozen=True, kw_only=True)
 class TRSVD(SequentialSVD):
@@ -89,6 +91,10 @@ class TRSVD(SequentialSVD):
         if step.number == 0 and components > 3 and components < len(squares) and balanced_factors(components)[0] == 1:
             components += 1  # a prime number of components would make a train of the ring
         return components
+
+    def square_matrices(self, blocks: int) -> int:
+        """The factors of blocks, three times while they are joined; what their decomposition takes."""
+        return 3 * blocks + _SVD_ARRAYS
 
     def step_operations(self, step: Step) -> int:
         """A triangular factor, its singular value decomposition, and a projection."""

@@ -96,7 +96,7 @@ class AutomaticRun:
         self._start = start
         if isinstance(solver.ridge, str):
             run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE)
-        self._trials = Trials(run, judge.scaled(run.size, run.level))
+        self._trials = Trials(run, judge.scaled(run.size, run.level, run.position.cores[0].dtype))
         self._stand = self._trials.here()
         self._open_knobs = open_knobs(solver, problem.source.shape)
         self._knobs = Knobs(self._open_knobs)

@@ -19,7 +19,7 @@ __all__ = ["BondGrowth"]
 _STEP, _WIDE = 2.0, 8  # the factor by which bonds of this width and more grow,
 _SMALL_STEP = 1.3  # and that of narrower ones, and of all after a growth that gained nothing
 _SETTLED = 0.1  # dB a sweep: below, a rank has shown what it can do
-_FAST = 0.7  # dB a sweep: above, it is too early to tell what bonds bring
+_FAST = 0.7  # dB a sweep: above, it is too early to tell
 _SETTLING_ROUNDS = 3
 _LARGE = 0.3  # dB: a growth that gains more is followed by the next at once
 _SIMILAR = 0.7  # bonds that promise this part of what the best one does grow together with it,
@@ -80,10 +80,11 @@ class BondGrowth:
         if tuned is Tuning.HELPED:
             self._failures = 0
         options = self._wider_ranks(stand)
-        if self._failures >= _FAILURES or not options:
+        unsettled = stand.report.settling or gain > _FAST  # too early to tell what bonds bring, or which are not used
+        if self._failures >= _FAILURES or (not options and not unsettled):
             self.ended = True
             return stand
-        if not self._ripe(stand, gain, tuned):
+        if unsettled or not self._ripe(gain, tuned):
             return stand
         try:
             wider = self._tried(stand, options, max(0.0, gain), number)
@@ -106,10 +107,8 @@ class BondGrowth:
         options = self._wider_ranks(stand)
         return tuple(options[bond][bond] if bond in options else width for bond, width in enumerate(stand.rank))
 
-    def _ripe(self, stand: Stand, gain: float, tuned: Tuning) -> bool:
+    def _ripe(self, gain: float, tuned: Tuning) -> bool:
         """Whether the rank has shown what it can do."""
-        if stand.report.settling or gain > _FAST:
-            return False
         if self.failed:
             return tuned is Tuning.DONE
         self._rounds += 1
@@ -182,6 +181,8 @@ class BondGrowth:
     def trimmed(self, stand: Stand, number: int) -> Stand:
         """The ring without the weakest parts of bonds, as far as the held-out entries do not miss them."""
         kept = stand
+        if not stand.residuals.size:  # nobody to ask
+            return stand
         for bond in sorted(range(len(self._shape)), key=lambda bond: -stand.rank[bond]):
             missed, width = 0, kept.rank[bond] - 1  # the widest bond that is too narrow, and one that may be
             while missed < width:
@@ -209,9 +210,10 @@ class BondGrowth:
         return narrower
 
     def _misses(self, narrower: Stand, stand: Stand) -> bool:
+        if self.reached(stand):  # nothing more was asked for
+            return not self.reached(narrower)
         verdict = self._trials.compare(narrower, stand)
-        worse = verdict.gain - _LIKELY * verdict.doubt < -_SPARED
-        return worse or (self.reached(stand) and not self.reached(narrower))
+        return verdict.gain - _LIKELY * verdict.doubt < -_SPARED
 
 
 def _cut(cores: Sequence[Core], bond: int, width: int) -> list[Core]:

@@ -91,8 +91,10 @@ def _fitted(
     itemsize = source.dtype.itemsize
     most = problem.choice.most_parameters(problem.source.shape, itemsize) // max(factors)
     most = min(most, prod(source.shape) // _SMALLER, _EASY * sum(source.shape))
-    choice = replace(problem.choice, bytes=most * itemsize)
-    rank = start_rank(source.shape, choice.most_parameters(source.shape, itemsize))
+    if most < sum(source.shape):  # no room for any ring
+        return None
+    choice = replace(problem.choice, parameters=most)
+    rank = start_rank(source.shape, most)
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
     coarse, seen, judge = hold_out(coarse)
     samples, sampling = solver.columns()

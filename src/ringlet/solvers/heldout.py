@@ -32,7 +32,8 @@ _DRAWN_AT_ONCE = 1 << 16  # entries for which the lot is drawn at a time: they s
 _PROBE_BYTES = 16  # for every entry of a probe while it is judged
 _WIDTH = 5.0  # of the judging kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
-_PRECISION = 1e-5  # of the data's range, or of their level if that is larger: what is smaller makes no difference
+_PRECISION = 1e-5  # of the data's range: what is smaller makes no difference,
+_ROUNDING = {4: 1e-5, 8: 1e-13}  # nor what is smaller than this part of their level, by bytes of the working precision
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
 _FAR, _ROUNDS = 3.0, 6  # the median leaves out what is further off than so many deviations, found in so many rounds
@@ -209,10 +210,14 @@ class Judge:
         lot = Lot.of(shape, share, seed, together)
         return cls([_probe(source, lot, block) for block in blocks], missing=1.0 - observed / entries), lot
 
-    def scaled(self, size: float, level: float) -> "Judge":
-        """The judge of models of the data divided by `size`, which then lie as far from zero as `level`, at least 1."""
+    def scaled(self, size: float, level: float, dtype: np.dtype[Any]) -> "Judge":
+        """The judge of models of the data divided by `size`, which then lie as far from zero as `level`, at least 1.
+
+        `dtype` is that of the models: what its rounding changes is not told apart.
+        """
         probes = [replace(probe, values=np.clip(probe.values / size, -1e12, 1e12)) for probe in self._probes]
-        return Judge(probes, precision=_PRECISION * level, missing=self._missing)
+        precision = max(_PRECISION, _ROUNDING[dtype.itemsize] * level)
+        return Judge(probes, precision=precision, missing=self._missing)
 
     def __len__(self) -> int:
         return sum(len(probe.values) for probe in self._probes)

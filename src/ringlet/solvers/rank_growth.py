@@ -12,7 +12,8 @@ from ringlet.solvers.checks import check_number
 __all__ = ["RankChoice", "budget", "parameters", "start_rank", "support", "target", "wider_rank"]
 
 _SMALLER = 5  # an automatic ring has at least so many times fewer numbers than the data
-_TARGET_SMALLER = 2  # and one that has to reach a target
+_TARGET_SMALLER = 2  # and one that has to reach a target, or is of
+_TINY = 1000  # entries and fewer: a fifth of these would hold next to nothing
 _HEADER = 4096  # bytes of a stored ring beside its numbers
 _START = 3
 _LEAST_STEP = 1.1  # a bond that may not grow by this factor does not grow: it would cost a trial and bring little
@@ -28,10 +29,13 @@ class RankChoice:
         Largest stored ring.
     psnr : float or None
         Enough on held-out entries, in decibels.
+    parameters : int or None
+        Most numbers in the ring, where neither of these says it.
     """
 
     bytes: int | None = None
     psnr: float | None = None
+    parameters: int | None = None
 
     def __repr__(self) -> str:
         """As a caller writes it."""
@@ -49,7 +53,12 @@ class RankChoice:
                     "bytes on disk"
                 )
             return (self.bytes - _HEADER) // itemsize
-        return prod(shape) // (_SMALLER if self.psnr is None else _TARGET_SMALLER)
+        if self.parameters is not None:
+            return self.parameters
+        entries = prod(shape)
+        smaller = _SMALLER if self.psnr is None and entries > _TINY else _TARGET_SMALLER
+        thin = min(2 * sum(shape), entries * 3 // 5)  # few channels: twice the smallest ring, if that is smaller at all
+        return max(entries // smaller, thin)
 
 
 def budget(amount: int | str) -> RankChoice:

@@ -158,5 +158,5 @@ def check_representable(size: float, dtype: np.dtype[Any]) -> None:
     if not float(limits.tiny) * 1e3 < size < float(limits.max) / 1e3:
         raise ArgumentError(
             f"the data vary by {size:.3g}, which {dtype} cannot work with; "
-            + ("give dtype='float64'" if dtype.itemsize == 4 else "scale the data first")
+            + ("give them, or the solver's dtype, as float64" if dtype.itemsize == 4 else "scale the data first")
         )
