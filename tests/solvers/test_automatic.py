@@ -245,6 +245,46 @@ def test_a_target_is_reached_by_a_small_ring():
         assert reached > psnr - 1
 
 
+def sines(shape=(40, 35, 20)):
+    """Three smooth features, exactly."""
+    return np.fromfunction(lambda i, j, k: np.sin(i / 7) * np.cos(j / 5) + 0.3 * np.sin((i + j) / 9 + k / 4), shape)
+
+
+def test_a_target_that_a_small_ring_reaches_asks_for_no_more():
+    clean = sines()
+    fits = [decompose(clean, rank=ringlet.target(psnr=psnr)) for psnr in (15, 40)]
+    small, large = (sum(core.size for core in fit.ring.cores) for fit in fits)
+    assert small < large
+    assert [-20 * np.log10(np.std(np.asarray(fit.ring) - clean) / np.ptp(clean)) for fit in fits] >= [15, 40]
+
+
+@pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
+def test_data_far_from_zero_are_fitted_as_finely_as_their_precision_allows(offset):
+    clean = sines()
+    rng = np.random.default_rng(0)
+    x = clean + offset
+    x[rng.random(x.shape) < 0.1] += 3.0
+    fit = decompose(x, mask=rng.random(x.shape) < 0.5)
+    assert np.sqrt(np.mean((np.asarray(fit.ring) - offset - clean) ** 2)) < 0.12 * np.std(clean)
+
+
+def test_bonds_are_not_trimmed_before_the_ring_has_settled():
+    """No bond of so little data may grow, so growth could end with the first sweep."""
+    clean = np.fromfunction(
+        lambda i, j, k: np.sin(i / 3) * np.cos(j / 2) + 0.3 * np.sin((i + j) / 4 + k / 2), (12, 12, 12)
+    )
+    assert error(decompose(clean), clean) < 1e-6
+
+
+def test_little_data_may_have_more_than_rank_one():
+    i, j = np.mgrid[:30, :9]
+    clean = np.sin((i + 1) / 2) + np.sin((j + 1) / 3) + np.cos(i / 2) * np.cos(j / 3)
+    assert error(decompose(clean), clean) < 1e-6
+    rng = np.random.default_rng(0)
+    unjudged = rng.random((6, 2)) @ rng.random((2, 8))  # too few to hold any out
+    assert error(decompose(unjudged, rank=ringlet.budget("1MB")), unjudged) < 0.01
+
+
 def test_a_target_out_of_reach_is_said():
     x = np.random.default_rng(0).standard_normal((20, 18, 16))
     with pytest.warns(DataWarning, match="target"):

@@ -150,3 +150,19 @@ def test_a_target_is_kept_in_mind(starts):
     fit = decompose(x, target(psnr=22), solver=AWRTRD(smooth="auto", sweeps=80), mask=observed)
     assert starts[0] is not None
     assert fit.ring.parameters < decompose(x, mask=observed).ring.parameters
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_long_thin_data_are_fitted(starts, channels):
+    """Hardly any ring of them or of their medians is small."""
+    times = np.arange(4000)[:, np.newaxis]
+    x = (3 + np.sin(times / 300) * [1.0, 2.0, 0.5, 0.1][:channels]).astype(np.float32)
+    fit = decompose(x, solver=SOLVER)
+    assert starts[0] is not None
+    assert error(fit, x) < 1e-3
+
+
+def test_data_whose_medians_have_no_small_ring_begin_with_a_constant(starts):
+    x = np.sin(np.arange(4000.0) / 300)[:, np.newaxis]
+    assert np.isfinite(np.asarray(decompose(x, solver=SOLVER).ring)).all()
+    assert starts == [None]

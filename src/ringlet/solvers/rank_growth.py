@@ -57,7 +57,7 @@ class RankChoice:
             return self.parameters
         entries = prod(shape)
         smaller = _SMALLER if self.psnr is None and entries > _TINY else _TARGET_SMALLER
-        thin = min(2 * sum(shape), entries * 3 // 5)  # few channels: twice the smallest ring, if that is smaller at all
+        thin = min(2 * sum(shape), entries * 3 // 4)  # few channels: twice the smallest ring, if that is smaller at all
         return max(entries // smaller, thin)
 
 
