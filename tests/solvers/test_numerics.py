@@ -64,6 +64,14 @@ def test_where_zero_lies_makes_little_difference(offset, given):
     assert np.sqrt(np.mean((np.asarray(fit.ring) - offset - wave) ** 2)) < 2.0  # the noise; without penalties it is 2.8
 
 
+@pytest.mark.parametrize("outlier", [7.0, 1e4, 1e9])
+@pytest.mark.parametrize("rank", ["auto", 5])
+def test_a_constant_with_a_few_outliers_of_any_size_comes_back(outlier, rank):
+    x = np.full((20, 20, 20), 5.0)
+    x[np.random.default_rng(0).random(x.shape) < 0.01] = outlier
+    np.testing.assert_allclose(np.asarray(decompose(x, rank).ring), 5.0, rtol=1e-9)
+
+
 def test_a_picture_on_a_flat_background_is_not_taken_for_outliers():
     photo = 60 + 40 * np.fromfunction(lambda i, j, k: np.sin(i / 9) * np.cos(j / 11) + 0.3 * k, (60, 80, 3))
     x = np.zeros((130, 160, 3), np.uint8)
