@@ -163,7 +163,7 @@ def _tasks(name: str, images: Path | None, videos: Path | None, wishes: Wishes) 
         tasks: list[Task] = list(_choice(name, images, videos).build(wishes))
         if not tasks:
             raise ArgumentError(
-                f"{name} of --methods {','.join(wishes.methods)} knows no size {','.join(wishes.items)}"
+                f"{name} has no --items {','.join(wishes.items)} of --methods {','.join(wishes.methods)}"
             )
         return tasks
     choices = [_choice(one, images, videos) for one in _NAMES if one != "all"]
