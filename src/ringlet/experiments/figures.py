@@ -63,8 +63,10 @@ def draw_comparison(rows: Sequence[Row], out: Path) -> list[Path]:
     _mark_noises(left, [next(row.noise for row in rows if row.item == item) for item in items])
     left.set_title(f"PSNR of every {EXPERIMENTS[rows[0].experiment].kind}", pad=22)
     _dress_times(right, [METHODS[method].label for method in methods])
-    if 0 < len(common) < len(items):
-        right.set_title(f"Mean processor time of {len(common)} {EXPERIMENTS[rows[0].experiment].kind}s", pad=22)
+    if len(common) < len(items) and any(row.processor_seconds is not None for row in rows):
+        kind = EXPERIMENTS[rows[0].experiment].kind
+        which = f"of {len(common)} {kind}{'' if len(common) == 1 else 's'}" if common else f"of different {kind}s"
+        right.set_title(f"Mean processor time {which}", pad=22)
     _legend(figure, methods, colours, hatched=any(row.psnr is None for row in rows))
     return _save(figure, out / rows[0].experiment)
 

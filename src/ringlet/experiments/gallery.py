@@ -85,5 +85,5 @@ def _gallery(name: str, records: list[Record], out: Path) -> Gallery | None:
 def _paths(record: Record, out: Path) -> dict[str, Path]:
     """Where the trial of a record kept its pictures."""
     names = ("experiment", "method", "run", "noise", "observed", "settings", "clip")
-    item = Item(record["item"], EXPERIMENTS[record["experiment"]].kind, None, 0)
+    item = Item(record["item"], EXPERIMENTS[record["experiment"]].kind, None, 0, record.get("content", 0))
     return Trial(item=item, **{name: record[name] for name in names}).pictures(out)

@@ -1,10 +1,12 @@
 """One trial: damage an item, fit it by one method, score the estimate. Runs in an interpreter of its own."""
 
+import json
 from dataclasses import asdict, dataclass, replace
 from math import prod
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,11 +80,17 @@ class Trial:
         """Where pictures of the original, the damaged and the recovered item are kept."""
         folder = out / "pictures" / self.experiment / self.item.name
         samples = f"-J{self.settings['samples']}" if self.experiment == "ablation" else ""
+        content = self.item.content
         return {
-            "original": folder / "original.png",
-            "damaged": folder / f"damaged-run{self.run}.png",
-            "recovered": folder / f"{self.method}{samples}-run{self.run}.png",
+            "original": folder / f"original-{_mark(content)}.png",
+            "damaged": folder / f"damaged-run{self.run}-{_mark(content, self.noise, self.observed)}.png",
+            "recovered": folder / f"{self.method}{samples}-run{self.run}-{_mark(self.identity)}.png",
         }
+
+
+def _mark(*parts: Any) -> str:
+    """A few letters by which pictures of one name are told apart: of other content, noise or settings."""
+    return f"{crc32(json.dumps(parts, sort_keys=True).encode()):08x}"
 
 
 def measure(argument: dict[str, Any]) -> dict[str, Any]:

@@ -353,18 +353,21 @@ def passes_unformed(a: int, slices: int, b: int, products: int) -> bool:
 
 
 def _sandwiches(products: Array64, core: Core, run: Run = map) -> Array64:
-    """``sum_i Z(i)^T product Z(i)`` for every product without a transfer matrix, a slab of slices at a time."""
-    count, (a, slices, b) = len(products), core.shape
-    step = max(1, _PASSING_ENTRIES // (count * a * b))
+    """``sum_i Z(i)^T product Z(i)`` for every product without a transfer matrix, some products and slices at a time."""
+    a, slices, b = core.shape
+    total = np.zeros((len(products), b, b))
+    batch = max(1, _PASSING_ENTRIES // (a * b))
+    for first in range(0, len(products), batch):
+        together = products[first : first + batch]
+        step = max(1, _PASSING_ENTRIES // (len(together) * a * b))
 
-    def of_slab(start: int) -> Array64:
-        slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
-        middle = products.reshape(count * a, a) @ slab.reshape(a, -1)
-        return np.asarray(slab.reshape(-1, b).T @ middle.reshape(count, -1, b))
+        def of_slab(start: int, together: Array64 = together, step: int = step) -> Array64:
+            slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
+            middle = together.reshape(-1, a) @ slab.reshape(a, -1)
+            return np.asarray(slab.reshape(-1, b).T @ middle.reshape(len(together), -1, b))
 
-    total = np.zeros((count, b, b))
-    for part in run(of_slab, range(0, slices, step)):
-        total += part
+        for part in run(of_slab, range(0, slices, step)):
+            total[first : first + batch] += part
     return total
 
 

@@ -75,9 +75,7 @@ def measure(source: Source, found: Survey, seed: int) -> Scale:
     size = _range(varied, found)
     if size == 0.0 or not np.isfinite(size):
         size = max(abs(found.maximum), abs(found.minimum)) or 1.0
-    q05, q25, median, q75, q95 = np.quantile(sample, (0.05, 0.25, 0.5, 0.75, 0.95), method="hazen")
-    if q05 == q95 != 0.0:  # a constant with a few outliers, of whatever size
-        size = min(size, abs(float(median)))
+    q25, median, q75 = np.quantile(sample, (0.25, 0.5, 0.75), method="hazen")
     middle = sample[(sample >= q25) & (sample <= q75)]
     centre = float(np.mean(middle / size)) if middle.size else float(median / size)
     reach = 0.0
