@@ -95,9 +95,10 @@ def draw_ablation(rows: Sequence[Row], out: Path) -> list[Path]:
     asked = [row.samples for row in rows if row.samples]
     for axes in (left, right):
         axes.set_xlim(0, 1.05 * max(asked, default=1))
-    missing = [METHODS[method].label for method in _methods(rows) if _undone(rows, method)]
-    if missing:
-        words = f"not run at some or all J: {', '.join(missing)} ({_why([row for row in rows if row.psnr is None])})"
+    undone = [row for row in rows if row.psnr is None]
+    if undone:
+        arms = ", ".join(METHODS[method].label for method in _methods(undone))
+        words = f"not run at some or all J: {arms} ({_why(undone)})"
         figure.supxlabel(words, size=9, color=INK)
     handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, labelcolor=INK)
@@ -163,10 +164,6 @@ def _draw_growth(records: Sequence[Record], stem: Path) -> list[Path]:
     chosen = [handles[name] for name in GROWTH_METHODS if name in handles]
     figure.legend(handles=chosen, loc="outside upper center", ncols=len(chosen), frameon=False, labelcolor=INK)
     return _save(figure, stem)
-
-
-def _undone(rows: Sequence[Row], method: str) -> list[Row]:
-    return [row for row in rows if row.method == method and row.psnr is None]
 
 
 def _methods(rows: Sequence[Row]) -> list[str]:
