@@ -37,7 +37,7 @@ def main() -> None:
     from distributed import Client, LocalCluster
 
     import ringlet
-    from ringlet.solvers.distribution import distribute
+    from ringlet.solvers.engine.cluster_plan import distribute
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, required=True)

@@ -45,7 +45,8 @@ def client(cluster):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Cut small tensors into as many blocks and tiles as large ones, and find all of them worth sending to workers."""
-    from ringlet.solvers import plan, shares
+    from ringlet.solvers.engine import core_plan as plan
+    from ringlet.solvers.engine import worker_batches as shares
 
     monkeypatch.setattr(plan, "_BLOCK_LEAST", 3000)
     monkeypatch.setattr(plan, "_BLOCK_MOST", 3000)

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from ringlet.api import complete, decompose, plan
     from ringlet.execution import DaskExecutor
     from ringlet.ring import TensorRing
-    from ringlet.solvers.rank_growth import budget, target
-    from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
+    from ringlet.solvers.rank_choice import budget, target
+    from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
     from ringlet.solvers.status import Status
     from ringlet.tensorize.folding import fold, unfold
     from ringlet.tensorize.layout import windows
@@ -36,19 +36,19 @@ __all__ = [
 
 # Where each name lives. It is imported when first used, so that a program which only might need Ringlet starts at once.
 _HOMES = {
-    "AWRTRD": "ringlet.solvers.robust_ring",
+    "AWRTRD": "ringlet.solvers.sawrtrd.settings",
     "DaskExecutor": "ringlet.execution",
-    "SAWRTRD": "ringlet.solvers.robust_ring",
+    "SAWRTRD": "ringlet.solvers.sawrtrd.settings",
     "Status": "ringlet.solvers.status",
     "TensorRing": "ringlet.ring",
     "baselines": "ringlet.baselines",
-    "budget": "ringlet.solvers.rank_growth",
+    "budget": "ringlet.solvers.rank_choice",
     "complete": "ringlet.api",
     "decompose": "ringlet.api",
     "errors": "ringlet.errors",
     "fold": "ringlet.tensorize.folding",
     "plan": "ringlet.api",
-    "target": "ringlet.solvers.rank_growth",
+    "target": "ringlet.solvers.rank_choice",
     "unfold": "ringlet.tensorize.folding",
     "windows": "ringlet.tensorize.layout",
 }

@@ -9,22 +9,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
-from ringlet.solvers.checks import check_number
-from ringlet.solvers.continuation import Continuation, Scaled
+from ringlet.solvers.base import Plan, Solver, working_dtype
 from ringlet.solvers.driver import Callback, Snapshot, SweepRecord, drive
 from ringlet.solvers.problem import Problem, first_look
-from ringlet.solvers.rank_growth import RankChoice, start_rank, support
+from ringlet.solvers.rank_choice import RankChoice, start_rank, support
 from ringlet.solvers.result import Estimate, Fit
-from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
-from ringlet.solvers.solver import Plan, Solver, working_dtype
+from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD, RobustRing
 from ringlet.solvers.status import Status
+from ringlet.solvers.streaming.extension_state import Continuation, Scaled
 from ringlet.sources import Chunks, Source, as_source
 from ringlet.sources.chunked import regular_chunks
-from ringlet.sources.given import check_dtype
+from ringlet.sources.conversion import check_dtype
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 

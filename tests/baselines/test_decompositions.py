@@ -37,10 +37,10 @@ def bits(ring):
 @pytest.fixture
 def many_pieces(monkeypatch):
     """Blocks so small that even little data are cut into many pieces."""
-    ringlet.solvers.plan.plan_core.cache_clear()
-    monkeypatch.setattr("ringlet.solvers.plan._BLOCK_LEAST", 1 << 9)
-    monkeypatch.setattr("ringlet.solvers.plan._BLOCK_MOST", 1 << 9)
-    monkeypatch.setattr("ringlet.solvers.plan._OPERATOR_BYTES", 1 << 9)
+    ringlet.solvers.engine.core_plan.plan_core.cache_clear()
+    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_LEAST", 1 << 9)
+    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_MOST", 1 << 9)
+    monkeypatch.setattr("ringlet.solvers.engine.core_plan._OPERATOR_BYTES", 1 << 9)
     monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ENTRIES", 1 << 9)
     monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ROWS", 0)
     monkeypatch.setattr("ringlet.baselines.sampled_trals._BLOCK_ENTRIES", 1 << 8)
@@ -48,7 +48,7 @@ def many_pieces(monkeypatch):
     monkeypatch.setattr("ringlet.sampling.exact_leverage.PIECE_ENTRIES", 1 << 8)
     monkeypatch.setattr("ringlet.ring.kronecker._SHARED_ENTRIES", 0)
     yield
-    ringlet.solvers.plan.plan_core.cache_clear()
+    ringlet.solvers.engine.core_plan.plan_core.cache_clear()
 
 
 @pytest.mark.parametrize("solver", ALL, ids=name)

@@ -10,7 +10,7 @@ from oracles import dense, fast_dense, random_cores, trals_blocks
 from ringlet import AWRTRD, Status, decompose
 from ringlet.baselines import TRALS, RandomizedTRALS
 from ringlet.errors import ArgumentError, ArgumentTypeError
-from ringlet.solvers.plan import plan_core
+from ringlet.solvers.engine.core_plan import plan_core
 
 
 def relative(ring, x):
@@ -47,9 +47,9 @@ def test_pieces_and_tiles_change_nothing_but_rounding(monkeypatch):
     x, init = noisy((12, 11, 10, 3), (2, 3, 2, 2)), random_cores((12, 11, 10, 3), (2, 3, 2, 2), seed=5)
     whole = decompose(x, (2, 3, 2, 2), solver=TRALS(sweeps=2, tol=0), init=init)
     plan_core.cache_clear()
-    monkeypatch.setattr("ringlet.solvers.plan._BLOCK_LEAST", 1 << 8)
-    monkeypatch.setattr("ringlet.solvers.plan._BLOCK_MOST", 1 << 8)
-    monkeypatch.setattr("ringlet.solvers.plan._OPERATOR_BYTES", 1 << 8)
+    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_LEAST", 1 << 8)
+    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_MOST", 1 << 8)
+    monkeypatch.setattr("ringlet.solvers.engine.core_plan._OPERATOR_BYTES", 1 << 8)
     pieces = decompose(x, (2, 3, 2, 2), solver=TRALS(sweeps=2, tol=0), init=init)
     plan_core.cache_clear()
     assert relative(pieces.ring, np.asarray(whole.ring)) < 1e-9

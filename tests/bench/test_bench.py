@@ -11,7 +11,7 @@ from ringlet.bench.extension import measure_extension, moving_video
 from ringlet.bench.naive import naive_sweep
 from ringlet.bench.peers import measure_peers
 from ringlet.cli.group import group
-from ringlet.solvers.start import random_start
+from ringlet.solvers.sawrtrd.start import random_start
 
 
 def test_bench_reports_every_ratio_and_draws_the_parts(tmp_path):

@@ -89,7 +89,7 @@ def test_large_arrays_in_memory_are_refused(client, monkeypatch):
 def test_large_arrays_of_automatic_fits_are_refused(client, monkeypatch):
     """Also where they are so large that held-out entries are hidden as they are read."""
     monkeypatch.setattr("ringlet.execution.dask_executor._LARGEST_ARRAY", 1000)
-    monkeypatch.setattr("ringlet.solvers.heldout._MASK_ENTRIES", 1000)
+    monkeypatch.setattr("ringlet.solvers.tuning.holdout._MASK_ENTRIES", 1000)
     with pytest.raises(ArgumentError, match=r"kB in memory are too large to be sent .*zarr"):
         decompose(tensor("uint8"), executor=DaskExecutor(client))
 

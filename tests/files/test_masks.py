@@ -6,7 +6,7 @@ import scipy.io
 from PIL import Image
 
 from ringlet.errors import ArgumentError, FormatError, MissingFileError
-from ringlet.sources.masks import load_mask
+from ringlet.sources.mask_files import load_mask
 from ringlet.store.outputs import write_array
 
 KNOWN = np.arange(12).reshape(3, 4) % 3 > 0

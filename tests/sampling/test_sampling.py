@@ -18,7 +18,7 @@ from ringlet.sampling import (
     stream,
     subset,
 )
-from ringlet.solvers.rows import row_core
+from ringlet.solvers.engine.row_sampling import row_core
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=7), st.integers(1, 10**6))

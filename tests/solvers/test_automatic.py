@@ -13,10 +13,11 @@ from reference_awrtrd import sweep as reference_sweep
 from ringlet import AWRTRD, SAWRTRD, complete, decompose
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from ringlet.ring.kronecker import KroneckerSum
-from ringlet.solvers import automatic_run, smoothness
-from ringlet.solvers.heldout import HiddenSource, Judge, Lot, Verdict, hide
-from ringlet.solvers.penalties import Knob, Knobs, Penalties
-from ringlet.solvers.widening import evened, widen, with_features
+from ringlet.solvers.engine import smoothness as smoothness
+from ringlet.solvers.tuning import controller as automatic_run
+from ringlet.solvers.tuning.bond_expansion import evened, widen, with_features
+from ringlet.solvers.tuning.holdout import HiddenSource, Judge, Lot, Verdict, hide
+from ringlet.solvers.tuning.tuned_parameters import Knob, Knobs, Penalties
 from ringlet.sources import as_source
 
 QUICK = AWRTRD(smooth="auto", sweeps=16, threads=1)

@@ -11,8 +11,8 @@ from cluster_fits import RANK, SHAPE, bits, tensor, when
 from ringlet import AWRTRD, SAWRTRD, DaskExecutor, decompose
 from ringlet.baselines import TRALS
 from ringlet.errors import ArgumentError
-from ringlet.solvers.distribution import distribute
-from ringlet.solvers.pieces import pieces_of
+from ringlet.solvers.engine.block_work import pieces_of
+from ringlet.solvers.engine.cluster_plan import distribute
 from ringlet.sources import as_source, survey
 
 dask = pytest.importorskip("dask.array")
@@ -112,8 +112,8 @@ def test_the_first_look_at_a_store_is_spread_and_finds_the_same(client, tmp_path
 
 
 def test_regions_of_a_store_give_the_same_bits(client, tmp_path, monkeypatch):
-    monkeypatch.setattr("ringlet.solvers.sketching.REGION_ENTRIES", 20_000)  # four regions
-    monkeypatch.setattr("ringlet.solvers.spread_regions._TASKS_A_SLOT", 1)  # in two tasks
+    monkeypatch.setattr("ringlet.solvers.engine.regions.REGION_ENTRIES", 20_000)  # four regions
+    monkeypatch.setattr("ringlet.solvers.engine.cluster_regions._TASKS_A_SLOT", 1)  # in two tasks
     data, executor, solver = stored(tensor("uint8"), "zarr", tmp_path), DaskExecutor(client), AWRTRD(sweeps=2, tol=0)
     spread = decompose(data, RANK, solver=solver, executor=executor)
     assert bits(spread) == bits(decompose(data, RANK, solver=solver))
@@ -140,8 +140,8 @@ def test_dask_arrays_run_on_the_active_client_by_themselves(cluster, monkeypatch
 @pytest.mark.parametrize("solver", [AWRTRD(sweeps=1), SAWRTRD(samples=1000, sweeps=1), TRALS(sweeps=1)])
 def test_traffic_is_as_predicted(client, tmp_path, monkeypatch, kind, solver):
     """Sampled slices of cores go out, rows of the gradient come back; pickling adds little."""
-    for module in ("sketching", "fit_plan"):
-        monkeypatch.setattr(f"ringlet.solvers.{module}.REGION_ENTRIES", 20_000)
+    for module in ("regions", "fit_plan"):
+        monkeypatch.setattr(f"ringlet.solvers.engine.{module}.REGION_ENTRIES", 20_000)
     x, executor = tensor("uint8"), DaskExecutor(client)
     decompose(x if kind == "array" else stored(x, kind, tmp_path), RANK, solver=solver, executor=executor)
     chunks = None if kind == "array" else CHUNKS

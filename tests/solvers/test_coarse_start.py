@@ -7,9 +7,11 @@ import pytest
 import zarr
 
 from ringlet import AWRTRD, decompose, target
-from ringlet.solvers import block_medians, coarse_start, robust_ring
-from ringlet.solvers.block_medians import interpolated, smooth_modes
-from ringlet.solvers.heldout import Judge
+from ringlet.solvers.sawrtrd import settings as robust_ring
+from ringlet.solvers.tuning import block_medians as block_medians
+from ringlet.solvers.tuning import coarse_start as coarse_start
+from ringlet.solvers.tuning.block_medians import interpolated, smooth_modes
+from ringlet.solvers.tuning.holdout import Judge
 from ringlet.sources import as_source
 
 SOLVER = AWRTRD(smooth="auto", sweeps=20, threads=1)

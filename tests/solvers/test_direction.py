@@ -5,7 +5,7 @@ import pytest
 
 from ringlet.execution import Threads
 from ringlet.ring.kronecker import KroneckerSum
-from ringlet.solvers.direction import DenseGram, GramFactor, solve_once
+from ringlet.solvers.engine.gram_solve import DenseGram, GramFactor, solve_once
 
 
 def kronecker(matrix):

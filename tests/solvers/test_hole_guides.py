@@ -5,9 +5,10 @@ import pytest
 from skimage import data, transform
 
 from ringlet import decompose
-from ringlet.solvers import automatic_run, heldout
-from ringlet.solvers.heldout import Judge, Lot
-from ringlet.solvers.hole_guides import guide_holes
+from ringlet.solvers.tuning import controller as automatic_run
+from ringlet.solvers.tuning import holdout as heldout
+from ringlet.solvers.tuning.holdout import Judge, Lot
+from ringlet.solvers.tuning.hole_guides import guide_holes
 from ringlet.sources import as_source
 
 WHOLE = (slice(None),) * 3

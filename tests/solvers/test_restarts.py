@@ -5,7 +5,7 @@ import pytest
 
 from oracles import dense, random_cores
 from ringlet import AWRTRD, decompose
-from ringlet.solvers.restarts import Restarts
+from ringlet.solvers.tuning.restarts import Restarts
 
 
 def exact(seed, rank=3, shape=(24, 22, 20), noise=0.01):

@@ -14,7 +14,7 @@ from oracles import dense, random_cores
 from reference_awrtrd import sweep as reference_sweep
 from reference_awrtrd import trals_sweep
 from ringlet import AWRTRD, SAWRTRD, TensorRing, complete, decompose
-from ringlet.solvers import plan as plan_module
+from ringlet.solvers.engine import core_plan as plan_module
 
 
 def damaged(shape=(12, 11, 10), rank=(2, 3, 2), seed=0, outliers=0.1):

@@ -15,10 +15,12 @@ from ringlet.errors import ArgumentError, BudgetError, FormatError
 from ringlet.report import outliers
 from ringlet.report.outliers import outlier_share
 from ringlet.sampling import ChunkDraw, Purpose
-from ringlet.solvers import fit_plan, robust_run, sketching
-from ringlet.solvers.automatic_run import AutomaticRun
-from ringlet.solvers.reading import Ahead, hold
-from ringlet.solvers.start import Scale
+from ringlet.solvers.engine import fit_plan as fit_plan
+from ringlet.solvers.engine import regions as sketching
+from ringlet.solvers.engine.prefetch import Ahead, hold
+from ringlet.solvers.sawrtrd import algorithm as robust_run
+from ringlet.solvers.sawrtrd.start import Scale
+from ringlet.solvers.tuning.controller import AutomaticRun
 from ringlet.sources import ArraySource, ChunkedSource
 from ringlet.sources.chunked import regular_chunks
 

@@ -9,9 +9,9 @@ from oracles import random_cores, subchain
 from reference_awrtrd import WEIGHTS, core_rows, unfolding
 from ringlet.execution import Profile
 from ringlet.robust import LOSSES
-from ringlet.solvers import plan as plan_module
-from ringlet.solvers.operators import Workspace
-from ringlet.solvers.streamed_pass import StreamedPass
+from ringlet.solvers.engine import core_plan as plan_module
+from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.subchain import Workspace
 from ringlet.sources import ArraySource
 
 RINGS = [

@@ -15,11 +15,11 @@ from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.driver import RunState, SweepReport
+from ringlet.solvers.engine.streamed_pass import Floats, refold
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.recall import name_cores, recall_cores, recall_number
 from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.start import given_start
-from ringlet.solvers.streamed_pass import Floats, refold
+from ringlet.solvers.saved_state import name_cores, recall_cores, recall_number
+from ringlet.solvers.sawrtrd.start import given_start
 from ringlet.sources import Survey
 
 __all__ = ["AlternatingRun", "data_size", "nearly_exact", "relative_error", "start_cores"]

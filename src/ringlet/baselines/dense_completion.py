@@ -14,14 +14,14 @@ from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import BLOCK_ENTRIES, ObservedRows, RowBlock, ordinary_range
 from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room
 from ringlet.baselines.tubal import TubalSlices
+from ringlet.checks import check_number
 from ringlet.execution import Threads
 from ringlet.robust import Kernel
-from ringlet.solvers.checks import check_number
+from ringlet.solvers.base import IterativeSolver, check_fits_machine, working_dtype
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.ring_snapshot import fill_empty
-from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.start import check_representable, measure
+from ringlet.solvers.sawrtrd.start import check_representable, measure
 
 __all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "TubalRun", "row_room", "third_order"]
 

@@ -12,9 +12,9 @@ from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room, soft
 from ringlet.baselines.tubal import FourierSlices
 from ringlet.execution import Threads
+from ringlet.solvers.base import working_dtype
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.solver import working_dtype
 
 __all__ = ["L1TNN"]
 

@@ -10,9 +10,9 @@ from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats
 from ringlet.baselines.dense_plan import DensePlan
 from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
+from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.solvers.checks import check_number
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
 

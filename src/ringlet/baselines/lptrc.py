@@ -13,21 +13,21 @@ from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.lp_norm import lp_loss, lp_prox
 from ringlet.baselines.observed import ObservedSlices
 from ringlet.baselines.subchain import HELD_NUMBERS, PIECE_NUMBERS, NormalEquations, Subchain, weighted_grams
+from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
 from ringlet.robust import Kernel
-from ringlet.solvers.change import last_mode_gram, relative_change
-from ringlet.solvers.checks import check_number, check_one_of
+from ringlet.solvers.base import IterativeSolver, check_fits_machine, working_dtype
 from ringlet.solvers.driver import RunState, SweepReport
-from ringlet.solvers.pieces import cut
+from ringlet.solvers.engine.block_work import cut
+from ringlet.solvers.engine.streamed_pass import refold, unfold
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.recall import name_cores, recall_cores
-from ringlet.solvers.ridge import automatic_ridge, unknowns_per_entry
 from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.start import check_representable, given_start, measure, random_start
-from ringlet.solvers.streamed_pass import refold, unfold
+from ringlet.solvers.saved_state import name_cores, recall_cores
+from ringlet.solvers.sawrtrd.convergence import last_mode_gram, relative_change
+from ringlet.solvers.sawrtrd.ridge import automatic_ridge, unknowns_per_entry
+from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
 
 __all__ = ["LpTRC"]
 

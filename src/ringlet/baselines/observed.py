@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring.arrays import Run
-from ringlet.solvers.pieces import LARGEST_ENTRY
-from ringlet.solvers.start import Scale
+from ringlet.solvers.engine.block_work import LARGEST_ENTRY
+from ringlet.solvers.sawrtrd.start import Scale
 from ringlet.sources import Source
 
 __all__ = ["BLOCK_ENTRIES", "ObservedRows", "ObservedSlices", "RowBlock", "ordinary_range", "row_spans"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from ringlet.baselines.sequential_svd import SequentialSVD, Step, Truncated, left_vectors
 from ringlet.baselines.unfolding import Unfolding, fold
+from ringlet.checks import check_number
 from ringlet.ring.arrays import Run
-from ringlet.solvers.checks import check_number
 
 __all__ = ["RandomizedTRSVD"]
 

@@ -17,21 +17,21 @@ from numpy.typing import NDArray
 from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.row_sampler import RowSampler
+from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import Threads
 from ringlet.ring.arrays import Run
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
 from ringlet.sampling.exact_leverage import PIECE_ENTRIES
-from ringlet.solvers.checks import check_number, check_one_of
-from ringlet.solvers.direction import solve_once
+from ringlet.solvers.base import IterativeSolver, Solver, check_fits_machine, working_dtype
 from ringlet.solvers.driver import RunState, SweepReport
+from ringlet.solvers.engine.gram_solve import solve_once
+from ringlet.solvers.engine.row_sampling import row_core
+from ringlet.solvers.engine.streamed_pass import Floats, unfold
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.recall import recall_array, recall_number
-from ringlet.solvers.rows import row_core
-from ringlet.solvers.solver import IterativeSolver, Solver, check_fits_machine, working_dtype
-from ringlet.solvers.start import check_representable
-from ringlet.solvers.streamed_pass import Floats, unfold
+from ringlet.solvers.saved_state import recall_array, recall_number
+from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource
 
 __all__ = ["SampledTRALS"]

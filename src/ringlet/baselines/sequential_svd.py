@@ -12,18 +12,18 @@ import numpy as np
 from ringlet.baselines.alternating import data_size
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.unfolding import Unfolding, block_entries, fold, unfold_source
+from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring.arrays import Run
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
-from ringlet.solvers.checks import check_number
+from ringlet.solvers.base import Solver, check_fits_machine, working_dtype
 from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.engine.streamed_pass import Floats
 from ringlet.solvers.problem import Problem
 from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.solver import Solver, check_fits_machine, working_dtype
-from ringlet.solvers.start import check_representable
-from ringlet.solvers.streamed_pass import Floats
+from ringlet.solvers.sawrtrd.start import check_representable
 
 __all__ = ["SequentialRun", "SequentialSVD", "Step", "Truncated", "balanced_factors", "left_vectors"]
 

@@ -12,13 +12,13 @@ from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock, row_spans
 from ringlet.baselines.proximal import EIGEN_ARRAYS, ModeSplit, shrink_cost, shrink_room, soft
 from ringlet.baselines.tubal import CosineSlices, OrthogonalSlices, TubalSlices
+from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring.arrays import Run
-from ringlet.solvers.checks import check_number
+from ringlet.solvers.base import working_dtype
 from ringlet.solvers.driver import SweepReport
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.solver import working_dtype
 
 __all__ = ["TNTV", "adjoint_difference", "forward_difference", "smooth"]
 

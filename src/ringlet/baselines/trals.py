@@ -17,15 +17,15 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Run
 from ringlet.ring.chain import Core
 from ringlet.ring.kronecker import KroneckerSum
-from ringlet.solvers.direction import GramFactor
+from ringlet.solvers.base import IterativeSolver, check_fits_machine, working_dtype
 from ringlet.solvers.driver import RunState, SweepReport
-from ringlet.solvers.fit_plan import FitPlan, plan_fit
-from ringlet.solvers.operators import Workspace
-from ringlet.solvers.plan import plan_core
+from ringlet.solvers.engine.core_plan import plan_core
+from ringlet.solvers.engine.fit_plan import FitPlan, plan_fit
+from ringlet.solvers.engine.gram_solve import GramFactor
+from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.subchain import Workspace
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.solver import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.start import check_representable
-from ringlet.solvers.streamed_pass import StreamedPass
+from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import Source
 
 __all__ = ["TRALS", "LeastSquaresRun"]

@@ -11,10 +11,10 @@ import numpy as np
 
 from ringlet.baselines.sequential_svd import SequentialSVD, Step, Truncated, balanced_factors, left_vectors
 from ringlet.baselines.unfolding import Unfolding
+from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.ring.arrays import Run
-from ringlet.solvers.checks import check_number
-from ringlet.solvers.streamed_pass import Floats
+from ringlet.solvers.engine.streamed_pass import Floats
 
 __all__ = ["TRSVD"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ringlet.ring.arrays import Run
 from ringlet.sampling import Purpose, stream
-from ringlet.solvers.streamed_pass import Floats
+from ringlet.solvers.engine.streamed_pass import Floats
 from ringlet.sources import Block, Source
 from ringlet.sources.base import slabs
 

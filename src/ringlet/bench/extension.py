@@ -19,7 +19,7 @@ from ringlet.errors import ArgumentError
 from ringlet.experiments.noise import Purpose, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
 from ringlet.solvers.result import Fit
-from ringlet.solvers.robust_ring import SAWRTRD
+from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.sources import as_source
 
 __all__ = ["FIRST", "FRAMES", "ExtensionResult", "measure_extension", "moving_video", "read_video"]

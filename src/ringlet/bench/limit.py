@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ringlet.bench.timing import least_seconds
 from ringlet.execution import Threads
 from ringlet.ring.transfer import passes_unformed
-from ringlet.solvers.fit_plan import CoreCost, FitPlan
-from ringlet.solvers.operators import Workspace
-from ringlet.solvers.plan import CorePlan
+from ringlet.solvers.engine.core_plan import CorePlan
+from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
+from ringlet.solvers.engine.subchain import Workspace
 
 __all__ = ["limit_seconds"]
 

@@ -16,8 +16,8 @@ from ringlet.bench.naive import naive_sweep
 from ringlet.execution import Threads
 from ringlet.execution.memory import peak_memory
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.robust_ring import SAWRTRD
-from ringlet.solvers.start import random_start
+from ringlet.solvers.sawrtrd.settings import SAWRTRD
+from ringlet.solvers.sawrtrd.start import random_start
 from ringlet.sources import as_source, survey
 
 __all__ = ["PARTS", "CaseResult", "measure_case"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.bench.cases import Case
-from ringlet.solvers.plan import core_sizes
+from ringlet.solvers.engine.core_plan import core_sizes
 
 __all__ = ["naive_sweep"]
 

@@ -9,10 +9,10 @@ from typing import Any
 from ringlet.cli.options import DataOptions
 from ringlet.sources import ArraySource, ChunkedSource, Source
 from ringlet.sources.base import aligned_blocks, slabs
+from ringlet.sources.conversion import with_mask, without_value
 from ringlet.sources.files import Loaded, load
-from ringlet.sources.given import with_mask, without_value
 from ringlet.sources.kinds import Kind, kind_of, reading
-from ringlet.sources.masks import load_mask
+from ringlet.sources.mask_files import load_mask
 from ringlet.sources.media import opened_frames
 from ringlet.store.frame_cache import cached_frames
 

@@ -15,8 +15,8 @@ from ringlet.api import default_solver
 from ringlet.cli.paths import GivenPath
 from ringlet.errors import ArgumentError, OutputExistsError
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
-from ringlet.solvers.rank_growth import budget, target
-from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD, RobustRing
+from ringlet.solvers.rank_choice import budget, target
+from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD, RobustRing
 from ringlet.store.checkpoint import check_place, holds_checkpoint
 
 __all__ = [

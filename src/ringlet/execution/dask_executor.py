@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ringlet.amounts import format_bytes
 from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError
 from ringlet.execution.cluster import check_cluster, connected, describe, import_distributed, named_failures, workers
-from ringlet.execution.parcel import Parcel
+from ringlet.execution.pickled import Parcel
 from ringlet.execution.threads import Threads
 from ringlet.sources import Source
 from ringlet.sources.stores import bytes_in_memory

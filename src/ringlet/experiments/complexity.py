@@ -20,8 +20,8 @@ from ringlet.execution import Threads
 from ringlet.experiments.isolated import Job
 from ringlet.experiments.methods import DECOMPOSITIONS, METHODS, chosen_methods
 from ringlet.ring import GramChain
+from ringlet.solvers.base import IterativeSolver
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.solver import IterativeSolver
 from ringlet.sources import as_source, survey
 
 __all__ = ["AXES", "FGMC", "GROWTH_METHODS", "PAPER", "Growth", "Series", "growth", "measure", "series"]

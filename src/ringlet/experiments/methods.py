@@ -7,8 +7,8 @@ from typing import Any
 from ringlet import baselines
 from ringlet.errors import ArgumentError
 from ringlet.experiments.items import Item
-from ringlet.solvers.robust_ring import AWRTRD, SAWRTRD
-from ringlet.solvers.solver import Solver
+from ringlet.solvers.base import Solver
+from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 
 __all__ = [
     "ABLATION",

@@ -19,9 +19,9 @@ from ringlet.ring import algebra
 from ringlet.ring.arrays import Array64
 from ringlet.ring.balance import balanced
 from ringlet.ring.chain import Core
+from ringlet.ring.core_checks import frozen_cores, mode_names
 from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
-from ringlet.ring.given_cores import frozen_cores, mode_names
 from ringlet.ring.indexing import evaluate_index, in_bounds
 from ringlet.ring.naming import check_order
 from ringlet.ring.rounding import round_cores

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ringlet.execution import DaskExecutor, Placement
 from ringlet.ring import TensorRing
-from ringlet.solvers.rank_growth import RankChoice
+from ringlet.solvers.rank_choice import RankChoice
 from ringlet.sources import Source, Survey, survey
 
 __all__ = ["Problem", "first_look"]

@@ -9,19 +9,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, IndexingError
 from ringlet.ring import TensorRing
 from ringlet.ring.indexing import are_adjacent
 from ringlet.robust import Kernel
-from ringlet.solvers.checks import check_number
-from ringlet.solvers.continuation import Continuation
 from ringlet.solvers.driver import SweepRecord
-from ringlet.solvers.extension import extend_ring
-from ringlet.solvers.new_slices import checked_slices
 from ringlet.solvers.status import Status
+from ringlet.solvers.streaming.extend import extend_ring
+from ringlet.solvers.streaming.extension_state import Continuation
+from ringlet.solvers.streaming.new_slices import checked_slices
 from ringlet.sources import Chunks, Source
+from ringlet.sources.appended import TailSource
 from ringlet.sources.dtypes import as_dtype
-from ringlet.sources.tail import TailSource
 
 __all__ = ["Estimate", "Fit"]
 

@@ -2,7 +2,7 @@
 
 from ringlet.sources.base import Block, Chunks, Source
 from ringlet.sources.chunked import ChunkedSource
-from ringlet.sources.given import as_source
+from ringlet.sources.conversion import as_source
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.surveys import Survey, look_over, survey
 

@@ -18,10 +18,10 @@ from ringlet.sources.array_files import check_real, open_npy, read_array, real_a
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.groups import open_tensor
 from ringlet.sources.kinds import Kind, kind_of, reading, split_key
+from ringlet.sources.mask_values import spread, truth_values
 from ringlet.sources.media import read_frames, read_image
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.named_arrays import choose_array, mask_beside
-from ringlet.sources.truth import spread, truth_values
 
 __all__ = ["Loaded", "load"]
 

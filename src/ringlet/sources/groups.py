@@ -10,10 +10,10 @@ from typing import Any
 
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.mask_values import shape_error, truth_source, where_known
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside
 from ringlet.sources.stores import check_open, import_h5py, import_zarr, store_source
-from ringlet.sources.truth import shape_error, truth_source, where_known
 
 __all__ = ["array_names", "group_mask", "group_source", "open_mask", "open_tensor", "unused_mask"]
 

@@ -14,7 +14,7 @@ from ringlet.sources.annotations import mode_names, told_missing, told_packing, 
 from ringlet.sources.base import Chunks, Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.memory import ArraySource
-from ringlet.sources.wrapping import WrappingSource
+from ringlet.sources.wrapped import WrappingSource
 
 __all__ = [
     "backed_by_dask",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ringlet.checks import check_number
 from ringlet.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -25,10 +26,9 @@ from ringlet.errors import (
     MissingFileError,
     warn,
 )
-from ringlet.solvers.checks import check_number
+from ringlet.solvers.base import Solver
 from ringlet.solvers.driver import Saved
 from ringlet.solvers.problem import Problem
-from ringlet.solvers.solver import Solver
 from ringlet.store.atomic import TEMPORARY, atomic_output, output_target, sync_directory, write_parts
 from ringlet.store.fit_identity import describe_fit, differences
 from ringlet.store.slots import Slot, read_slot, slot_content

@@ -21,9 +21,9 @@ from ringlet.errors import DataWarning
 from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS, SAMPLES, settings_for
 from ringlet.ring.ranks import bond_limits
+from ringlet.solvers.base import IterativeSolver, Solver
 from ringlet.solvers.result import Estimate, Fit
-from ringlet.solvers.robust_ring import SAWRTRD
-from ringlet.solvers.solver import IterativeSolver, Solver
+from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.solvers.status import Status
 
 __all__ = ["AUTO", "FINISHED", "GRID", "PEERS", "PLAIN", "RIVALS", "SAME_RANK", "measure"]

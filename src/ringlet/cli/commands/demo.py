@@ -22,7 +22,7 @@ from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_
 from ringlet.report.style import import_matplotlib
 from ringlet.ring import TensorRing
 from ringlet.solvers.result import Fit
-from ringlet.solvers.robust_ring import SAWRTRD
+from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.solvers.status import Status
 from ringlet.sources.dtypes import as_dtype
 from ringlet.store.atomic import atomic_output, check_outputs

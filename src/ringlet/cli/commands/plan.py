@@ -20,9 +20,9 @@ from ringlet.cli.options import (
 )
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_facts, print_json, print_table, times
-from ringlet.solvers.distribution import Distribution, distribute
-from ringlet.solvers.fit_plan import FitPlan
-from ringlet.solvers.robust_ring import SAWRTRD, RobustRing
+from ringlet.solvers.engine.cluster_plan import Distribution, distribute
+from ringlet.solvers.engine.fit_plan import FitPlan
+from ringlet.solvers.sawrtrd.settings import SAWRTRD, RobustRing
 
 __all__ = ["command"]
 

@@ -1,0 +1,158 @@
+"""What every method is: a frozen set of hyper-parameters that knows what it can do, what it will need, how to start."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from ringlet.amounts import format_bytes, parse_bytes
+from ringlet.checks import check_number
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
+from ringlet.execution.memory import machine_memory
+from ringlet.ring.ranks import normalise_rank
+from ringlet.solvers.driver import Run, StopRule
+from ringlet.solvers.problem import Problem
+
+__all__ = ["IterativeSolver", "Plan", "Solver", "check_fits_machine", "working_dtype"]
+
+
+class Plan(Protocol):
+    """What a fit will need, told before it starts; printed, it is a table for people."""
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations of a sweep."""
+        ...
+
+    @property
+    def memory(self) -> int:
+        """Peak working memory in bytes, beside the data."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know before starting."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solver(ABC):
+    """A method and its hyper-parameters.
+
+    Attributes
+    ----------
+    handles_missing : bool
+        Works with incomplete data.
+    robust : bool
+        Withstands gross outliers.
+    fits_ring : bool
+        Answers with a tensor ring and needs its rank; otherwise with a dense tensor.
+    takes_init : bool
+        Can start from given cores.
+    resumable : bool
+        Can be set aside in a checkpoint: its runs are `ResumableRun`.
+    neutral : frozenset of str
+        Hyper-parameters that change how a sweep is computed, or how many there are, but no bit of what it does.
+    distributes : bool
+        Can work on a cluster.
+    """
+
+    handles_missing: ClassVar[bool]
+    robust: ClassVar[bool]
+    fits_ring: ClassVar[bool] = True
+    takes_init: ClassVar[bool] = True
+    resumable: ClassVar[bool] = False
+    neutral: ClassVar[frozenset[str]] = frozenset({"memory", "threads"})
+    distributes: ClassVar[bool] = False
+
+    dtype: DTypeLike | None = None
+    memory: int | str | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.dtype is not None:
+            object.__setattr__(self, "dtype", _working_precision(self.dtype))
+        if self.memory is not None:
+            parse_bytes(self.memory)
+        if self.threads is not None:
+            check_number("threads", self.threads, at_least=1, whole=True)
+
+    @property
+    def budget(self) -> int | None:
+        """`memory` in bytes."""
+        return None if self.memory is None else parse_bytes(self.memory)
+
+    def bonds(self, rank: int | Sequence[int] | None, order: int) -> tuple[int, ...]:
+        """The rank as one bond before every mode; empty for methods without a ring."""
+        name = type(self).__name__
+        if not self.fits_ring:
+            if rank is not None:
+                raise ArgumentError(f"rank={rank!r} is not allowed with {name}, which has no ranks; leave rank out")
+            return ()
+        if rank is None:
+            raise ArgumentError(f"rank=None is not allowed with {name}, which fits a ring; give e.g. rank=5")
+        return normalise_rank(rank, order)
+
+    def stop_rule(self) -> StopRule:
+        """When to stop; methods that take one pass need no more."""
+        return StopRule(sweeps=1, tol=0.0)
+
+    @abstractmethod
+    def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
+        """What a fit of data of this shape and dtype needs; a BudgetError if it is more than `memory`."""
+
+    @abstractmethod
+    def start(self, problem: Problem) -> AbstractContextManager[Run]:
+        """Begin a fit; the driver sweeps it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterativeSolver(Solver):
+    """A method that sweeps until the model settles."""
+
+    patience: ClassVar[int] = 1
+    neutral: ClassVar[frozenset[str]] = Solver.neutral | {"sweeps"}
+
+    sweeps: int = 30
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("sweeps", self.sweeps, at_least=1, whole=True)
+        check_number("tol", self.tol, at_least=0)
+
+    def stop_rule(self) -> StopRule:
+        """Small changes, `patience` times running, or `sweeps` used up."""
+        return StopRule(self.sweeps, self.tol, self.patience)
+
+
+def working_dtype(data: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
+    """The precision to work in: as asked, else float32 for data that it holds exactly, and float64 for all other."""
+    if asked is not None:
+        return np.dtype(asked)
+    return np.dtype("f4" if np.can_cast(data, np.float32) else "f8")
+
+
+def check_fits_machine(plan: Plan, what: str, advice: str) -> None:
+    """Refuse a fit that needs more memory than the machine has, before it takes any."""
+    machine = machine_memory()
+    if machine is not None and plan.memory > machine:
+        raise BudgetError(
+            f"{what} needs {format_bytes(plan.memory)} of memory, more than the {format_bytes(machine)} of this "
+            f"machine; {advice}"
+        )
+
+
+def _working_precision(dtype: DTypeLike) -> np.dtype[Any]:
+    """The dtype, as one object for all the ways to write it."""
+    try:
+        given: np.dtype[Any] = np.dtype(dtype)
+    except TypeError:
+        given = np.dtype(object)
+    if given not in (np.dtype("f4"), np.dtype("f8")):
+        raise ArgumentTypeError(f"dtype={dtype!r} is not supported; allowed are 'float32' and 'float64'")
+    return given

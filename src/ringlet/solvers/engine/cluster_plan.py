@@ -1,0 +1,128 @@
+"""What a sweep on a cluster would send, receive and gain, told before anything runs."""
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from ringlet.amounts import format_bytes
+from ringlet.checks import check_number
+from ringlet.solvers.engine.block_work import pieces_of
+from ringlet.solvers.engine.cluster_regions import region_tasks
+from ringlet.solvers.engine.core_plan import GEMM_RATE
+from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
+from ringlet.solvers.engine.worker_batches import ENTRY_SECONDS, share_count
+
+__all__ = ["Distribution", "distribute"]
+
+_BANDWIDTH = 1e9  # bytes a second between driver and workers: a network of 10 Gbit/s
+_TASK_SECONDS = 0.02  # of client and scheduler for a task, measured on a LocalCluster
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One sweep on workers of one thread each.
+
+    Attributes
+    ----------
+    workers : int
+    tasks : int
+        Tasks of a sweep.
+    bytes_out, bytes_back : int
+        What the driver sends and receives in a sweep. Data in memory go out once more, before the first.
+    seconds, seconds_alone : float
+        Estimated times of a sweep on the workers, and in one thread here.
+    """
+
+    workers: int
+    tasks: int
+    bytes_out: int
+    bytes_back: int
+    seconds: float
+    seconds_alone: float
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as one thread here."""
+        return self.seconds_alone / self.seconds
+
+    def __str__(self) -> str:
+        if not self.tasks:
+            return f"{self.workers} would bring nothing: the fit is too small to share"
+        return (
+            f"{self.workers}, of one thread each: {self.tasks} tasks, {format_bytes(self.bytes_out)} out and "
+            f"{format_bytes(self.bytes_back)} back a sweep; about {self.speedup:.1f} times as fast as one thread here, "
+            f"if {format_bytes(int(_BANDWIDTH))} travel in a second"
+        )
+
+
+def distribute(plan: FitPlan, workers: int) -> Distribution:
+    """Predict a sweep of a plan on so many workers.
+
+    The pieces of the passes over the data are shared; sampling, the Gram matrix and the solve stay with the driver, and
+    every task costs client and scheduler a little.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> cost = ringlet.plan((1920, 1080, 3, 50), (80, 80, 3, 20), solver=ringlet.SAWRTRD(samples=30_000))
+    >>> spread = distribute(cost, workers=4)
+    >>> 1 < spread.speedup < 4, spread.bytes_back < spread.bytes_out < 3e8
+    (True, True)
+    """
+    check_number("workers", workers, at_least=1, whole=True)
+    numbers = zip(plan.rank, plan.shape, (*plan.rank[1:], plan.rank[0]), strict=True)
+    itemsize = plan.ring_bytes // sum(a * length * b for a, length, b in numbers)
+    tasks = out = back = 0
+    seconds = alone = 0.0
+    for core in plan.cores:
+        here = _driver_seconds(core, plan.rank)
+        alone += here + core.passes * core.plan.seconds + _reads(core) * core.plan.entries * ENTRY_SECONDS
+        searches = core.passes > 2  # weights are computed again for the line search: a task leaves nothing behind
+        products, reads = (4, 2) if searches else (core.passes, 1)
+        work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
+        travel = _of_regions if 1 < prod(core.grid) >= workers else _of_shares
+        shares, sent, received = travel(core, plan.rank, itemsize, workers, reads)
+        if shares == 1:  # not worth sending
+            seconds += here + work
+            continue
+        tasks, out, back = tasks + reads * shares, out + sent, back + received
+        seconds += here + work * ceil(shares / workers) / shares
+        seconds += (sent + received) / _BANDWIDTH + reads * shares * _TASK_SECONDS
+    return Distribution(workers, tasks, out, back, seconds, alone)
+
+
+def _of_shares(core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int) -> tuple[int, int, int]:
+    """Shares of a pass, bytes sent and bytes received: the other cores once a pass, rows with every share."""
+    numbers = _numbers(core, rank)
+    pieces = len(pieces_of(core.plan))
+    shares = share_count(core.plan, pieces, workers)
+    rows = numbers.pop(core.plan.mode) * itemsize
+    copies, parts = (1, 1) if core.plan.tile_mode is None else (shares, pieces)  # every tile has rows of all slices
+    common = sum(numbers) * itemsize + 8 * sum(core.plan.sizes)
+    return shares, passes * common + (2 * passes - 1) * copies * rows, parts * rows
+
+
+def _of_regions(
+    core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int
+) -> tuple[int, int, int]:
+    """The same where workers take regions, each with its slices of all cores."""
+    regions = prod(core.grid)
+    sent = [size * itemsize * regions // count for size, count in zip(_numbers(core, rank), core.grid, strict=True)]
+    rows = sent[core.plan.mode]
+    return region_tasks(regions, workers), passes * sum(sent) + (passes - 1) * rows, rows
+
+
+def _reads(core: CoreCost) -> int:
+    """How often an update looks at the data, on one machine."""
+    return 2 if core.passes > 3 else 1
+
+
+def _numbers(core: CoreCost, rank: tuple[int, ...]) -> list[int]:
+    """Numbers in the used slices of every core."""
+    return [rank[k] * length * rank[(k + 1) % len(rank)] for k, length in enumerate(core.plan.sizes)]
+
+
+def _driver_seconds(core: CoreCost, rank: tuple[int, ...]) -> float:
+    """Gram matrix and its factor in float64, solves in the working precision."""
+    columns = core.plan.alpha * core.plan.beta
+    double = 2 * min(rank) ** 2 * columns**2 + columns**3 / 3
+    return (2 * double + 2 * core.plan.slices * columns**2) / GEMM_RATE

@@ -1,0 +1,293 @@
+"""What a whole fit will do and need, told before anything runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ringlet.amounts import format_bytes, round_up
+from ringlet.errors import BudgetError
+from ringlet.ring.ranks import bond_limits
+from ringlet.ring.transfer import kept_numbers
+from ringlet.sampling import ChunkDraw
+from ringlet.solvers.engine.core_plan import CorePlan, core_sizes, plan_core
+from ringlet.sources import Chunks
+from ringlet.sources.base import aligned_blocks
+from ringlet.sources.chunked import CELL_ENTRIES
+
+__all__ = ["REGION_ENTRIES", "CoreCost", "FitPlan", "plan_fit"]
+
+# Entries of stored data that a method which looks at all of them holds at a time. Fixed, whatever the budget, because
+# bits depend on where the data are cut.
+REGION_ENTRIES = 1 << 23
+
+_KEPT_WEIGHTS = 1 << 28  # without a budget, weights up to this size are kept for the line search, unless
+_KEPT_WEIGHTS_SMALL = 1 << 26  # they are larger than this and than the data
+_SCRATCH_ARRAYS = 6  # arrays of a block's size that a thread works in
+_READ_BUFFERS = 3  # a chunk compressed, decompressed, and what is taken of it
+
+
+@dataclass(frozen=True)
+class CoreCost:
+    """What the update of one core costs in a sweep.
+
+    Attributes
+    ----------
+    plan : CorePlan
+    keeps_weights : bool
+        Robust weights are kept from the gradient to the line search; otherwise they are computed again.
+    passes : int
+        Products of the subchain with all slices.
+    operations : int
+        Floating-point operations of the products with the data, the Gram matrix and the solve.
+    bytes_read : int
+        Bytes of the data looked at; of data in chunks, bytes of the chunks that are read.
+    memory : int
+        Working memory in bytes, beside the cores and data in memory.
+    grid : tuple of int
+        Along every mode, into how many regions stored data are cut that are looked at whole; empty if they are not.
+    """
+
+    plan: CorePlan
+    keeps_weights: bool
+    passes: int
+    operations: int
+    bytes_read: int
+    memory: int
+    grid: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """What one sweep over all cores costs.
+
+    Attributes
+    ----------
+    shape, rank : tuple of int
+    cores : tuple of CoreCost
+        One a mode.
+    data_bytes, ring_bytes : int
+    notes : tuple of str
+        What the user should know before starting.
+    reads_ahead : bool
+        While a part of stored data is used, the next is read.
+    """
+
+    shape: tuple[int, ...]
+    rank: tuple[int, ...]
+    cores: tuple[CoreCost, ...]
+    data_bytes: int
+    ring_bytes: int
+    notes: tuple[str, ...]
+    reads_ahead: bool = False
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations of a sweep."""
+        return sum(core.operations for core in self.cores)
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the data looked at, or of the chunks read, in a sweep."""
+        return sum(core.bytes_read for core in self.cores)
+
+    @property
+    def memory(self) -> int:
+        """Peak working memory in bytes, cores included, beside data in memory."""
+        return 2 * self.ring_bytes + max(core.memory for core in self.cores)
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Rows for people: a heading, one row a core, and the whole sweep."""
+        rows: list[tuple[str, ...]] = [("mode", "entries used", "products", "Gflop", "read", "memory")]
+        for core in self.cores:
+            sizes = " × ".join(map(str, core.plan.sizes))
+            rows.append((str(core.plan.mode), sizes, core.plan.split, *_amounts(core)))
+        return [*rows, ("sweep", "", "", *_amounts(self))]
+
+    def __str__(self) -> str:
+        rows = self.table()
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, *self.notes])
+
+
+def _amounts(cost: CoreCost | FitPlan) -> tuple[str, str, str]:
+    return f"{cost.operations / 1e9:.3g}", format_bytes(cost.bytes_read), format_bytes(cost.memory)
+
+
+def plan_fit(
+    shape: Sequence[int],
+    rank: Sequence[int],
+    *,
+    samples: int | None,
+    by_rows: bool,
+    data_itemsize: int,
+    itemsize: int,
+    threads: int,
+    memory: int | None,
+    products: Sequence[int] | None = None,
+    chunks: Chunks | None = None,
+    uniform: bool = False,
+    beside: int = 0,
+) -> FitPlan:
+    """Plan the updates of all cores within a memory budget.
+
+    Parameters
+    ----------
+    shape, rank : sequences of int
+    samples : int or None
+        Columns used in a core update; None: all.
+    by_rows : bool
+        Columns are drawn one by one, not as a subtensor.
+    data_itemsize, itemsize : int
+        Bytes of an entry of the data, and of a number in the cores.
+    threads : int
+    memory : int or None
+        Budget for working memory in bytes.
+    products : sequence of int, optional
+        Products of the subchain with all slices in each core's update, for methods without weights; by default those
+        of a robust update.
+    chunks : tuple of tuples of int, optional
+        Of data that are stored in chunks: parts of them are held in memory.
+    uniform : bool
+        Subtensors are drawn without regard to chunks.
+    beside : int
+        Bytes that the fit holds for other things.
+
+    Raises
+    ------
+    BudgetError
+        If even the leanest plan needs more; the message names the smallest possible budget.
+    """
+    shape, rank = tuple(shape), tuple(rank)
+    ring_bytes = itemsize * sum(
+        rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape)
+    )
+    data_bytes = prod(shape) * data_itemsize
+    parts = [_Part.of(shape, rank, mode, samples, by_rows, chunks, uniform) for mode in range(len(shape))]
+    beside += 8 * kept_numbers(shape, rank)
+    least = [_least_memory(part, itemsize, threads) + part.held * (data_itemsize + 1) + beside for part in parts]
+    buffers = 0 if chunks is None else _read_buffers(chunks, data_itemsize)
+    smallest = 2 * ring_bytes + max(least) + buffers
+    if memory is not None and smallest > memory:
+        raise BudgetError(
+            f"memory={format_bytes(memory)} is too little for rank {rank} on shape {shape}; "
+            f"the smallest possible budget is {format_bytes(round_up(smallest))}; a smaller rank"
+            f"{'' if samples is None else ' or fewer samples'} needs less"
+        )
+    next_held = max(part.held for part in parts) * (data_itemsize + 1)
+    reads_ahead = chunks is not None and (memory is None or smallest + next_held <= memory)
+    reading = buffers + (next_held if reads_ahead else 0)
+    unasked = min(_KEPT_WEIGHTS, max(_KEPT_WEIGHTS_SMALL, data_bytes))
+    cores = []
+    for mode, (part, needed) in enumerate(zip(parts, least, strict=True)):
+        plan = part.plan
+        weights = plan.entries * itemsize
+        room = unasked if memory is None else memory - 2 * ring_bytes - needed - reading
+        keeps = products is None and not part.grid and weights <= room
+        passes = 3 if keeps else 4  # forward, adjoint, forward of the direction; the weights' forward again
+        reads = 1 if keeps else 2
+        if products is not None:
+            passes, reads = products[mode], 1
+        columns = plan.alpha * plan.beta
+        solve = columns**3 // 3 + 2 * shape[mode] * columns**2
+        gram = 2 * min(rank) ** 2 * columns**2
+        cores.append(
+            CoreCost(
+                plan,
+                keeps,
+                passes,
+                passes * plan.flops + solve + gram,
+                (part.touched or reads * plan.entries) * data_itemsize,
+                needed + reading + (weights if keeps else 0),
+                part.grid,
+            )
+        )
+    notes = _notes(shape, rank, ring_bytes, data_bytes)
+    return FitPlan(shape, rank, tuple(cores), data_bytes, ring_bytes, notes, reads_ahead)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one core update looks at.
+
+    Attributes
+    ----------
+    plan : CorePlan
+        Of all entries that the update looks at.
+    working : CorePlan
+        Of those that it looks at a time, which are fewer if there are several regions.
+    grid : tuple of int
+        Along every mode, into how many regions all entries of stored data are cut; empty if they are not.
+    held : int
+        Entries of stored data in memory; 0 for data in memory.
+    touched : int
+        Entries of the chunks that are read; 0 for data in memory.
+    merged : int
+        Numbers in the product of all other cores at single rows.
+    """
+
+    plan: CorePlan
+    working: CorePlan
+    grid: tuple[int, ...] = ()
+    held: int = 0
+    touched: int = 0
+    merged: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, ...],
+        rank: tuple[int, ...],
+        mode: int,
+        samples: int | None,
+        by_rows: bool,
+        chunks: Chunks | None,
+        uniform: bool,
+    ) -> "_Part":
+        if by_rows and samples is not None:  # an order-2 problem: the core, and one core with all sampled rows
+            after = rank[(mode + 1) % len(rank)]
+            plan = plan_core((shape[mode], samples), (rank[mode], after), 0)
+            return cls(plan, plan, merged=3 * samples * rank[mode] * after)
+        if chunks is None or (uniform and samples is not None):
+            plan = plan_core(core_sizes(shape, mode, samples), rank, mode)
+            stored = chunks is not None
+            return cls(plan, plan, held=stored * plan.entries, touched=stored * prod(shape))
+        if samples is not None:
+            draw = ChunkDraw.plan(chunks, samples, whole=mode)
+            plan = plan_core(draw.sizes, rank, mode)
+            return cls(plan, plan, held=plan.entries, touched=draw.touched)
+        blocks = aligned_blocks(chunks, REGION_ENTRIES)
+        sizes = tuple(max(block[axis].stop - block[axis].start for block in blocks) for axis in range(len(shape)))
+        grid = tuple(len({block[axis].start for block in blocks}) for axis in range(len(shape)))
+        touched = prod(shape) * (2 if len(blocks) > 1 else 1)
+        plan, working = plan_core(shape, rank, mode), plan_core(sizes, rank, mode)
+        return cls(plan, working, grid, held=prod(sizes), touched=touched)
+
+
+def _least_memory(part: _Part, itemsize: int, threads: int) -> int:
+    """Working memory of one core update without kept weights and stored data."""
+    plan = part.working
+    columns = plan.alpha * plan.beta
+    rows = 4 * part.plan.slices * columns * itemsize  # A, d, h and the new A
+    gram = columns**2 * (8 + itemsize // 2)  # G, factored in place, and its factor in the working precision
+    between = plan.alpha * plan.bond * plan.tile_first if plan.second else 0
+    scratch = threads * itemsize * plan.block * (_SCRATCH_ARRAYS * plan.tile_columns + between)
+    operators = (threads if plan.tile_mode is not None else 1) * plan.operator_entries * itemsize
+    return rows + gram + scratch + operators + part.merged * itemsize
+
+
+def _read_buffers(chunks: Chunks, itemsize: int) -> int:
+    """Memory that reading from a store takes beside what is read."""
+    return _READ_BUFFERS * itemsize * max(CELL_ENTRIES, prod(max(lengths) for lengths in chunks))
+
+
+def _notes(shape: tuple[int, ...], rank: tuple[int, ...], ring_bytes: int, data_bytes: int) -> tuple[str, ...]:
+    notes = [
+        f"The bond before mode {mode} has rank {given} but its neighbours can carry only {limit}: "
+        f"the rest adds size, not accuracy."
+        for mode, (given, limit) in enumerate(zip(rank, bond_limits(shape, rank), strict=True))
+        if limit < given
+    ]
+    if ring_bytes > data_bytes:
+        notes.append(f"The ring ({format_bytes(ring_bytes)}) is larger than the data ({format_bytes(data_bytes)}).")
+    return tuple(notes)

@@ -1,0 +1,142 @@
+"""Smoothness along a mode: a penalty on the differences of neighbouring slices of a core.
+
+The penalty ``sum_i ||A_{i+1} - A_i||^2`` is ``<A, L A>`` with the Laplacian L of a path. The cosine transform (DCT-II)
+along the mode makes L diagonal, with the frequencies ``mu_j = 2 - 2 cos(pi j / I)``: so the penalised scaling
+``G + lambda I + s L`` falls into one system ``G + (lambda + s mu_j) I`` a frequency, and frequencies of about the same
+mu share one factorisation. Slices that follow a fixed one have sines in place of cosines.
+"""
+
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.kronecker import KroneckerSum
+from ringlet.solvers.engine.gram_solve import GramFactor
+
+__all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+
+_BAND = 3.0  # frequencies whose shifts differ by less than this factor share a factorisation
+_FLOOR = 1e-3  # shifts below this part of the mean diagonal of G count as the same
+
+
+def laplacian(rows: Floats) -> Floats:
+    """``L A``: every slice less the mean of its neighbours, twice; the first and the last have one neighbour only.
+
+    Examples
+    --------
+    >>> laplacian(np.array([[0.0], [1.0], [4.0]])).ravel()
+    array([-1., -2.,  3.])
+    """
+    steps = np.diff(rows, axis=0)
+    out = np.zeros_like(rows)
+    out[:-1] -= steps
+    out[1:] += steps
+    return out
+
+
+def roughness(rows: Floats) -> float:
+    """``<A, L A> = sum_i ||A_{i+1} - A_i||^2``.
+
+    Examples
+    --------
+    >>> roughness(np.array([[0.0], [1.0], [4.0]]))
+    10.0
+    """
+    steps = np.diff(rows, axis=0)
+    return float(np.vdot(steps, steps))
+
+
+def frequencies(slices: int) -> Array64:
+    """Eigenvalues mu_j of L, in rising order.
+
+    Examples
+    --------
+    >>> frequencies(2)
+    array([0., 2.])
+    """
+    return 2.0 - 2.0 * np.cos(np.pi * np.arange(slices) / slices)
+
+
+def bands(shifts: Array64, floor: float) -> list[slice]:
+    """Runs of rising shifts that differ by less than a factor, or lie below the floor.
+
+    Examples
+    --------
+    >>> bands(np.array([0.0, 0.1, 1.0, 2.0, 4.0]), 0.2)
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 5, None)]
+    """
+    numbers = np.floor(np.log(np.maximum(shifts, floor) / floor) / np.log(_BAND))
+    edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(shifts)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
+
+
+def smooth_solve(
+    gram: KroneckerSum, ridge: float, smooth: float, rows: Floats, run: Run, room: Array64 | None = None
+) -> Floats:
+    """``h`` with ``h (G + ridge I) + smooth L h = rows``, up to the width of the bands.
+
+    Parameters
+    ----------
+    gram : KroneckerSum
+        G, not zero.
+    ridge, smooth : float
+        At least 0.
+    rows : array, one row a slice
+    run : callable
+        Used like `map` for independent pieces.
+    room : array of float64, shape (n, n), finite, optional
+        Where to work; overwritten.
+    """
+    from scipy.fft import dct, idct  # SciPy takes long to import
+
+    waves = dct(rows, axis=0, norm="ortho")
+    shifts = smooth * frequencies(len(rows))
+    for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge):
+        shift = ridge + float(np.mean(shifts[band]))
+        waves[band] = GramFactor(gram, shift, rows.dtype, run, room).solve(waves[band], run)
+    return np.asarray(idct(waves, axis=0, norm="ortho"))
+
+
+class FollowingFactor:
+    """Solves ``h (G + ridge I) + smooth L h = d``, up to the width of the bands, for slices that follow a fixed one.
+
+    L is the Laplacian of a path whose first node, the slice before them, does not move. Its eigenvectors are the first
+    halves of the symmetric ones of a path of twice as many slices between two fixed ones: sines of odd frequencies.
+
+    Parameters
+    ----------
+    gram : KroneckerSum
+        G, not zero.
+    ridge, smooth : float
+        At least 0.
+    slices : int
+    dtype : dtype
+        Of the right-hand sides.
+    run : callable
+        Used like `map` for independent pieces.
+    """
+
+    def __init__(
+        self, gram: KroneckerSum, ridge: float, smooth: float, slices: int, dtype: np.dtype[Any], run: Run
+    ) -> None:
+        frequencies = 2.0 - 2.0 * np.cos(np.pi * (2 * np.arange(slices) + 1) / (2 * slices + 1))
+        shifts = smooth * frequencies
+        self._bands = [
+            (band, GramFactor(gram, ridge + float(np.mean(shifts[band])), dtype, run))
+            for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge)
+        ]
+
+    def solve(self, rows: Floats, run: Run) -> Floats:
+        """``h`` for one row a slice."""
+        from scipy.fft import dst  # SciPy takes long to import
+
+        waves = dst(np.concatenate([rows, rows[::-1]]), type=1, axis=0, norm="ortho")
+        odd = waves[::2]
+        for band, factor in self._bands:
+            odd[band] = factor.solve(odd[band], run)
+        return np.asarray(dst(waves, type=1, axis=0, norm="ortho")[: len(rows)])  # its own inverse

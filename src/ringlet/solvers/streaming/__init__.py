@@ -1,0 +1,1 @@
+"""Slices appended to a fitted ring."""

@@ -1,0 +1,79 @@
+"""Which entries of a tensor are known, as a file says it."""
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import FormatError
+from ringlet.sources.array_files import open_npy, read_array, real_array, shapes_in
+from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.groups import open_mask
+from ringlet.sources.kinds import kind_of, reading, split_key
+from ringlet.sources.mask_values import shape_error, spread, truth_values
+from ringlet.sources.media import read_image
+from ringlet.sources.memory import ArraySource
+from ringlet.sources.named_arrays import choose_mask
+
+__all__ = ["load_mask"]
+
+
+def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[np.bool_] | ArraySource | ChunkedSource:
+    """Read which entries of a tensor are known.
+
+    Parameters
+    ----------
+    path : path
+        An npy, npz or mat file, a zarr store or an HDF5 file of truth values or zeros and ones; or a picture, where
+        anything but black is known (a png: the blur of a jpg leaves little black).
+    shape : tuple of int
+        The tensor's shape. A mask of only its first modes (at least two), such as ``(height, width)`` for a
+        video, holds for all of the others; that in a store must have the same shape.
+
+    Returns
+    -------
+    array of bool with that shape, or a source of them
+        True where an entry is known. It may be a read-only view.
+
+    Raises
+    ------
+    MissingFileError, FormatError
+        As for `load`; also for arrays with other values than 0 and 1.
+    ArgumentError
+        The mask does not have the tensor's shape.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "mask.npy")
+    ...     np.save(file, np.eye(2))
+    ...     load_mask(file, (2, 2, 3))[..., 0]
+    array([[ True, False],
+           [False,  True]])
+    """
+    path, named = split_key(path, None)
+    with reading(path):
+        kind = kind_of(path)
+        if kind in ("video", "frames"):
+            raise FormatError("a video cannot be a mask; give a file of an array, a store or a picture")
+        if kind == "image":
+            return spread(_picture_mask(read_image(path)[0], shape), shape)
+        if kind == "npy":
+            return spread(truth_values(real_array(open_npy(path))), shape)
+        if kind in ("zarr", "hdf5"):
+            source = open_mask(path, kind, named)
+            if source.shape != shape:
+                raise shape_error("the mask", source.shape, shape)
+            return source
+        shapes = shapes_in(path, kind)
+        key = choose_mask(path, shapes, named)
+        return spread(truth_values(read_array(path, kind, key)), shape)
+
+
+def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    if picture.ndim == 2 or picture.shape == shape[:3]:
+        return picture.astype(bool)
+    return np.asarray(picture.any(axis=2))
