@@ -202,7 +202,7 @@ def automatic() -> dict[str, Case]:
         "AWRTRD auto, given penalties and kernel": chosen("AWRTRD", smooth=0.1, ridge=0.05, sigma_factor=2.5),
         "AWRTRD auto, sigma trusted": chosen("AWRTRD", sigma="trusted"),
         "AWRTRD auto, one thread": chosen("AWRTRD", LARGE, mask=None, sweeps=2, threads=1),
-        "AWRTRD auto, memory": chosen("AWRTRD", memory="8MB"),
+        "AWRTRD auto, memory": chosen("AWRTRD", video, memory="385kB"),  # bonds cannot grow as far as without
         "AWRTRD auto, resumed": resumed("AWRTRD", "auto", 9, **AUTOMATIC),
         "AWRTRD auto, resumed late": resumed("AWRTRD", "auto", 16, **AUTOMATIC),  # when it sees all entries
         "AWRTRD auto, extended": extended("AWRTRD", rank="auto", **AUTOMATIC),
