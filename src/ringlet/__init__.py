@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from ringlet.execution import DaskExecutor
     from ringlet.ring import TensorRing
     from ringlet.solvers.rank_choice import budget, target
+    from ringlet.solvers.records import Status
     from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
-    from ringlet.solvers.status import Status
     from ringlet.tensorize.folding import fold, unfold
     from ringlet.tensorize.layout import windows
 
@@ -39,7 +39,7 @@ _HOMES = {
     "AWRTRD": "ringlet.solvers.sawrtrd.settings",
     "DaskExecutor": "ringlet.execution",
     "SAWRTRD": "ringlet.solvers.sawrtrd.settings",
-    "Status": "ringlet.solvers.status",
+    "Status": "ringlet.solvers.records",
     "TensorRing": "ringlet.ring",
     "baselines": "ringlet.baselines",
     "budget": "ringlet.solvers.rank_choice",

@@ -7,7 +7,7 @@ from typing import Any
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_number", "check_one_of"]
+__all__ = ["check_number", "check_number_or", "check_one_of"]
 
 
 def check_number(
@@ -40,3 +40,27 @@ def check_one_of(name: str, value: object, allowed: Iterable[str], otherwise: st
     if value not in words:
         listed = ", ".join(repr(word) for word in words)
         raise ArgumentError(f"{name}={value!r} is not allowed; give one of {listed}{otherwise}")
+
+
+def check_number_or(
+    words: Iterable[str],
+    name: str,
+    value: object,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    infinite: bool = False,
+) -> None:
+    """Refuse what is neither one of some words nor a number in a range.
+
+    Examples
+    --------
+    >>> check_number_or(("auto",), "ridge", "automatic", at_least=0)
+    Traceback (most recent call last):
+    ringlet.errors.ArgumentError: ridge='automatic' is not allowed; give one of 'auto' or a number, at least 0
+    """
+    if isinstance(value, str):
+        bound = f", at least {at_least}" if at_least is not None else "" if above is None else f" above {above}"
+        check_one_of(name, value, words, f" or a number{bound}")
+    else:
+        check_number(name, value, at_least=at_least, above=above, infinite=infinite)

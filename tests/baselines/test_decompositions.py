@@ -46,7 +46,7 @@ def many_pieces(monkeypatch):
     monkeypatch.setattr("ringlet.baselines.sampled_trals._BLOCK_ENTRIES", 1 << 8)
     monkeypatch.setattr("ringlet.baselines.sampled_trals._BLOCK_ROWS", 16)
     monkeypatch.setattr("ringlet.sampling.exact_leverage.PIECE_ENTRIES", 1 << 8)
-    monkeypatch.setattr("ringlet.ring.kronecker._SHARED_ENTRIES", 0)
+    monkeypatch.setattr("ringlet.ring.gram._SHARED_ENTRIES", 0)
     yield
     ringlet.solvers.engine.core_plan.plan_core.cache_clear()
 

@@ -29,7 +29,7 @@ from ringlet.errors import (
     OutputError,
     RingletError,
 )
-from ringlet.solvers.driver import Saved, SweepRecord
+from ringlet.solvers.records import Saved, SweepRecord
 from ringlet.store.checkpoint import FitCheckpoint, read_checkpoint
 from ringlet.store.sealed import seal
 from ringlet.store.slots import read_slot

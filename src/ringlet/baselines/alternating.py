@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ringlet.ring.chain import Core
+from ringlet.ring.chain import Core, refold
 from ringlet.robust import Kernel
 from ringlet.sampling import Purpose, stream
-from ringlet.solvers.driver import RunState, SweepReport
-from ringlet.solvers.engine.streamed_pass import Floats, refold
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.streamed_pass import Floats
+from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import name_cores, recall_cores, recall_number
+from ringlet.solvers.saved_state import named_cores, saved_cores, saved_number
 from ringlet.solvers.sawrtrd.start import given_start
 from ringlet.sources import Survey
 
@@ -91,12 +91,12 @@ class AlternatingRun(ABC):
 
     def state(self) -> RunState:
         """The cores and the last error."""
-        return {**name_cores(self._cores), "error": self._error}
+        return {**named_cores(self._cores), "error": self._error}
 
     def resume(self, state: RunState) -> None:
         """Go on from a state."""
-        self._cores = recall_cores(state, self._cores)
-        self._error = recall_number(state, "error")
+        self._cores = saved_cores(state, self._cores)
+        self._error = saved_number(state, "error")
 
     def _put_rows(self, mode: int, rows: Floats) -> None:
         """Replace core `mode` by the one with these slices."""

@@ -17,9 +17,8 @@ from ringlet.baselines.tubal import TubalSlices
 from ringlet.checks import check_number
 from ringlet.execution import Threads
 from ringlet.robust import Kernel
-from ringlet.solvers.base import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.driver import SweepReport
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
+from ringlet.solvers.records import SweepReport
 from ringlet.solvers.ring_snapshot import fill_empty
 from ringlet.solvers.sawrtrd.start import check_representable, measure
 
@@ -111,15 +110,15 @@ class DenseRun(ABC):
         name = type(solver).__name__
         plan = solver.plan(source.shape, (), source.dtype)
         check_fits_machine(plan, f"{name} on shape {source.shape}", "take a method that samples, as ringlet.SAWRTRD()")
-        self.run = threads.run
+        self.mapper = threads.run
         self.dtype = working_dtype(source.dtype, solver.dtype)
         scale = measure(source, problem.survey, 0)  # the method is not random, so its scale must not be
-        check_representable(scale.size, self.dtype)
-        self.size = scale.size
+        check_representable(scale.data_range, self.dtype)
+        self.size = scale.data_range
         self._ordinary = ordinary_range(scale)
         self._shape = source.shape
         self._empty = problem.survey.empty
-        self.observed = ObservedRows(source, shape, scale.size, self.dtype, self.run)
+        self.observed = ObservedRows(source, shape, scale.data_range, self.dtype, self.mapper)
         self.share = problem.survey.observed / prod(source.shape)
         self.model: Floats = np.zeros(shape, self.dtype)
 

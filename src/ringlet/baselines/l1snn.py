@@ -11,8 +11,8 @@ from ringlet.baselines.dense_plan import DensePlan
 from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
 from ringlet.execution import Threads
-from ringlet.solvers.driver import SweepReport
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import Problem
+from ringlet.solvers.records import SweepReport
 
 __all__ = ["L1SNN"]
 
@@ -93,9 +93,9 @@ class L1SNNRun(DenseRun):
             filled[block.rows][mask] = values
             return float(np.vdot(values, values))
 
-        self._data_norm = sqrt(sum(self.run(begin, self.observed.blocks)))
+        self._data_norm = sqrt(sum(self.mapper(begin, self.observed.blocks)))
         if solver.penalty is None:
-            norm = max(spectral_norm(filled, matrix, self.run) for matrix in self._unfoldings)
+            norm = max(spectral_norm(filled, matrix, self.mapper) for matrix in self._unfoldings)
             self._threshold = _THRESHOLD * norm or 1.0  # mu
         else:
             self._threshold = 1.0 / (solver.penalty * self.size)
@@ -127,7 +127,7 @@ class L1SNNRun(DenseRun):
             squares = (float(np.vdot(part, part)) for part in (moved, now, left, residuals))
             return (float(np.vdot(parting, moved)), *squares)
 
-        along, moved, size, left, squares = np.sum(list(self.run(average, self.observed.blocks)), axis=0)
+        along, moved, size, left, squares = np.sum(list(self.mapper(average, self.observed.blocks)), axis=0)
         self.model = model
         apart = max(0.0, apart - 2 * along + order * moved)  # sum_n || X_n - Y ||^2, now with the new Y
         infeasible = sqrt((apart + left) / (order * size + self._data_norm**2)) if self._data_norm else 0.0
@@ -150,10 +150,10 @@ class L1SNNRun(DenseRun):
             shifted[rows] += apart
             return float(np.vdot(apart, apart))
 
-        for _ in self.run(enter, blocks):
+        for _ in self.mapper(enter, blocks):
             pass
-        shrink(part, unfolding, self._threshold, self.run)
-        return float(sum(self.run(leave, blocks)))
+        shrink(part, unfolding, self._threshold, self.mapper)
+        return float(sum(self.mapper(leave, blocks)))
 
 
 def unfoldings(shape: tuple[int, ...]) -> list[ModeSplit]:

@@ -12,9 +12,8 @@ from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room, soft
 from ringlet.baselines.tubal import FourierSlices
 from ringlet.execution import Threads
-from ringlet.solvers.base import working_dtype
-from ringlet.solvers.driver import SweepReport
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import Problem, working_dtype
+from ringlet.solvers.records import SweepReport
 
 __all__ = ["L1TNN"]
 
@@ -91,18 +90,18 @@ class L1TNNRun(TubalRun):
         self._slices = FourierSlices(shape, self.dtype)
         self._outliers = self.vector()  # E
         self._multiplier = self.vector()  # Z / beta
-        self._data_norm = sqrt(sum(self.run(self.begin, self.observed.blocks)))
+        self._data_norm = sqrt(sum(self.mapper(self.begin, self.observed.blocks)))
         if solver.penalty is None:
-            self._threshold = _THRESHOLD * self._slices.norm(self.run) or 1.0  # 1 / beta
+            self._threshold = _THRESHOLD * self._slices.norm(self.mapper) or 1.0  # 1 / beta
         else:
             self._threshold = 1.0 / (solver.penalty * self.size)
         self._weight = solver.outlier_weight or _WEIGHT / sqrt(self.share * max(n1, n2) * n3)  # lambda
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """One iteration."""
-        for _ in self.run(self._enter, self.observed.blocks):
+        for _ in self.mapper(self._enter, self.observed.blocks):
             pass
-        left = self._slices.shrink(self._threshold, self.run)  # L = prox_TNN(M + Z/beta - E, 1/beta)
+        left = self._slices.shrink(self._threshold, self.mapper)  # L = prox_TNN(M + Z/beta - E, 1/beta)
         model = np.empty_like(self.model)
 
         def leave(block: RowBlock) -> tuple[float, float]:
@@ -117,7 +116,7 @@ class L1TNNRun(TubalRun):
             self._multiplier[place] += _TAU * (residuals - outliers)  # Z = Z - tau beta (L + E - M)
             return float(np.vdot(moved, moved)), float(np.vdot(residuals, residuals))
 
-        moved, squares = np.sum(list(self.run(leave, self.observed.blocks)), axis=0)
+        moved, squares = np.sum(list(self.mapper(leave, self.observed.blocks)), axis=0)
         self.model = model
         return SweepReport(
             change=sqrt(moved) / self._data_norm if self._data_norm else 0.0,

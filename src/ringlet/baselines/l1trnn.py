@@ -13,8 +13,8 @@ from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.solvers.driver import SweepReport
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import Problem
+from ringlet.solvers.records import SweepReport
 
 __all__ = ["L1TRNN"]
 
@@ -121,10 +121,10 @@ class L1TRNNRun(DenseRun):
             self.model[block.rows][mask] = values  # X = P o T
             return float(np.vdot(values, values))
 
-        self._data_norm = sqrt(sum(self.run(begin, self.observed.blocks)))
+        self._data_norm = sqrt(sum(self.mapper(begin, self.observed.blocks)))
         self._lifted = [self.model.copy() for _ in self._matrices]  # A_n, of Z_n = 0
         if solver.penalty is None:
-            self._penalty = _FIRST_PENALTY / (spectral_norm(self.model, self._matrices[0], self.run) or 1.0)  # mu
+            self._penalty = _FIRST_PENALTY / (spectral_norm(self.model, self._matrices[0], self.mapper) or 1.0)  # mu
         else:
             self._penalty = solver.penalty * self.size
         roots = [1 / sqrt(self.share * m.columns) for m in self._matrices]
@@ -156,7 +156,7 @@ class L1TRNNRun(DenseRun):
             self._outliers[place] = outliers
             return squares
 
-        moved, size, jumped, sparse, squares = np.sum(list(self.run(average, self.observed.blocks)), axis=0)
+        moved, size, jumped, sparse, squares = np.sum(list(self.mapper(average, self.observed.blocks)), axis=0)
         self.model = model
         penalty = min(self._growth * self._penalty, max(_LARGEST_PENALTY, self._penalty))
         self._ratio, self._penalty = self._penalty / penalty, penalty
@@ -182,10 +182,10 @@ class L1TRNNRun(DenseRun):
         def leave(rows: slice) -> None:
             lifted[rows] += part[rows]
 
-        for _ in self.run(enter, blocks):
+        for _ in self.mapper(enter, blocks):
             pass
-        rank = shrink(part, unfolding, weight / self._penalty, self.run)
-        for _ in self.run(leave, blocks):
+        rank = shrink(part, unfolding, weight / self._penalty, self.mapper)
+        for _ in self.mapper(leave, blocks):
             pass
         return rank
 

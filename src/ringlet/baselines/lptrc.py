@@ -17,16 +17,15 @@ from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
+from ringlet.ring.chain import refold, unfold
+from ringlet.ring.gram import relative_change
 from ringlet.robust import Kernel
-from ringlet.solvers.base import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.driver import RunState, SweepReport
+from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.block_work import cut
-from ringlet.solvers.engine.streamed_pass import refold, unfold
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import name_cores, recall_cores
-from ringlet.solvers.sawrtrd.convergence import last_mode_gram, relative_change
-from ringlet.solvers.sawrtrd.ridge import automatic_ridge, unknowns_per_entry
+from ringlet.solvers.saved_state import named_cores, saved_cores
+from ringlet.solvers.sawrtrd.penalties import automatic_ridge, unknowns_per_entry
 from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
 
 __all__ = ["LpTRC"]
@@ -161,21 +160,21 @@ class LpTRCRun:
         plan = solver.plan(source.shape, problem.rank, source.dtype)
         check_fits_machine(plan, f"LpTRC with rank {problem.rank} on shape {source.shape}", "give a smaller rank")
         self._problem = problem
-        self._run = threads.run
+        self._mapper = threads.run
         self._dtype = working_dtype(source.dtype, solver.dtype)
         scale = measure(source, problem.survey, problem.seed)
-        check_representable(scale.size, self._dtype)
-        self._size = scale.size
+        check_representable(scale.data_range, self._dtype)
+        self._size = scale.data_range
         self._level = scale.level
         self._observed = ObservedSlices(source, scale, self._dtype)
         if problem.init is None:
             self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
         else:
-            self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
+            self._cores = given_start(problem.init, source.shape, problem.rank, scale.data_range, self._dtype)
         self._p = solver.p
         self._loss = lp_loss(solver.p)
-        self._epsilon = _epsilon_of(solver, scale.size, self._dtype)
-        self._penalty = _PENALTY if solver.penalty is None else solver.penalty * scale.size ** (2 - solver.p)
+        self._epsilon = _epsilon_of(solver, scale.data_range, self._dtype)
+        self._penalty = _PENALTY if solver.penalty is None else solver.penalty * scale.data_range ** (2 - solver.p)
         self._by_weights = solver.method == "irls"
         self._steps = solver.steps or _STEPS[solver.method]
         if isinstance(solver.ridge, str):
@@ -197,18 +196,21 @@ class LpTRCRun:
 
     def state(self) -> RunState:
         """The cores are all."""
-        return name_cores(self._cores)
+        return named_cores(self._cores)
 
     def resume(self, state: RunState) -> None:
         """Go on from a state."""
-        self._cores = recall_cores(state, self._cores)
-        self._shape_gram = last_mode_gram(self._cores, GramChain(self._cores, self._run))
+        self._cores = saved_cores(state, self._cores)
+        self._shape_gram = GramChain(self._cores, self._mapper).unfolding_gram(len(self._cores) - 1)
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002
         """Update every core once."""
         told = [self._update(mode) for mode in range(len(self._cores))]
         loss, trust = np.mean(told, axis=0) / self._problem.survey.observed
-        before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, GramChain(self._cores, self._run))
+        before, self._shape_gram = (
+            self._shape_gram,
+            GramChain(self._cores, self._mapper).unfolding_gram(len(self._cores) - 1),
+        )
         return SweepReport(
             change=relative_change(self._shape_gram, before) * self._level,  # against the data's size, not their level
             loss=float(loss) * self._size * self._size,
@@ -251,7 +253,7 @@ class LpTRCRun:
 
         new, loss, trust = np.empty_like(rows), 0.0, 0.0
         total: list[Any] = []
-        for (slices, place, _), found in zip(work, self._run(normal_equations, work), strict=True):
+        for (slices, place, _), found in zip(work, self._mapper(normal_equations, work), strict=True):
             total = [sofar + more for sofar, more in zip(total, found, strict=True)] if place.start else found
             if place.stop == subchain.columns:
                 grams, gradient, *numbers = total
@@ -286,7 +288,7 @@ class LpTRCRun:
             return u, loss, trust
 
         groups = cut(len(rows), max(1, _SLICE_ENTRIES // subchain.columns))
-        solved, losses, trusts = zip(*self._run(regress, groups), strict=True)
+        solved, losses, trusts = zip(*self._mapper(regress, groups), strict=True)
         return np.concatenate(solved), sum(losses), sum(trusts)
 
 

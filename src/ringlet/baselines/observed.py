@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 from ringlet.solvers.engine.block_work import LARGEST_ENTRY
 from ringlet.solvers.sawrtrd.start import Scale
 from ringlet.sources import Source
@@ -51,7 +51,7 @@ class ObservedRows:
         The data are divided by it.
     dtype : dtype
         Working precision.
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces.
 
     Attributes
@@ -70,7 +70,7 @@ class ObservedRows:
     (3, array([0.5, 1.5, 2. ]))
     """
 
-    def __init__(self, source: Source, shape: Sequence[int], size: float, dtype: np.dtype[Any], run: Run) -> None:
+    def __init__(self, source: Source, shape: Sequence[int], size: float, dtype: np.dtype[Any], mapper: Mapper) -> None:
         self._source = source
         self._shape = tuple(shape)
         self._size = size
@@ -78,7 +78,7 @@ class ObservedRows:
         self.blocks = []
         start = 0
         spans = row_spans(shape)
-        for rows, count in zip(spans, run(self._count_in, spans), strict=True):
+        for rows, count in zip(spans, mapper(self._count_in, spans), strict=True):
             self.blocks.append(RowBlock(rows, slice(start, start + count)))
             start += count
         self.count = start
@@ -126,7 +126,7 @@ class ObservedSlices:
 
     def __init__(self, source: Source, scale: Scale, dtype: np.dtype[Any]) -> None:
         self._source = source
-        self._size = scale.size
+        self._size = scale.data_range
         self._ordinary = ordinary_range(scale)
         self._dtype = dtype
 

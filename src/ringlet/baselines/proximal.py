@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 
 __all__ = [
     "EIGEN_ARRAYS",
@@ -109,7 +109,7 @@ class ModeSplit:
             part[...] = matrix.reshape(before, after, middle).transpose(0, 2, 1)
 
 
-def shrink(tensor: Numbers, unfolding: ModeSplit, threshold: float, run: Run) -> int:
+def shrink(tensor: Numbers, unfolding: ModeSplit, threshold: float, mapper: Mapper) -> int:
     """Soft threshold of the singular values of an unfolding, in place; the prox of ``t ||X||_*``.
 
     Parameters
@@ -117,7 +117,7 @@ def shrink(tensor: Numbers, unfolding: ModeSplit, threshold: float, run: Run) ->
     tensor : array, contiguous, real or complex
     unfolding : ModeSplit
     threshold : float
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces.
 
     Returns
@@ -135,7 +135,7 @@ def shrink(tensor: Numbers, unfolding: ModeSplit, threshold: float, run: Run) ->
            [0. , 0. ]])
     """
     view = tensor.reshape(unfolding.before, unfolding.middle, unfolding.after)
-    squares, vectors = np.linalg.eigh(_gram(view, unfolding, run))  # M M^H = U diag(sigma^2) U^H
+    squares, vectors = np.linalg.eigh(_gram(view, unfolding, mapper))  # M M^H = U diag(sigma^2) U^H
     sigmas = np.sqrt(np.maximum(squares, 0.0))
     kept = sigmas > threshold
     left = vectors[:, kept]
@@ -146,15 +146,15 @@ def shrink(tensor: Numbers, unfolding: ModeSplit, threshold: float, run: Run) ->
         part = view[block]
         unfolding.put(scaled @ (left @ unfolding.matrix(part)), part)
 
-    for _ in run(replace, unfolding.blocks()):
+    for _ in mapper(replace, unfolding.blocks()):
         pass
     return int(np.count_nonzero(kept))
 
 
-def spectral_norm(tensor: Numbers, unfolding: ModeSplit, run: Run) -> float:
+def spectral_norm(tensor: Numbers, unfolding: ModeSplit, mapper: Mapper) -> float:
     """The largest singular value of an unfolding."""
     view = tensor.reshape(unfolding.before, unfolding.middle, unfolding.after)
-    return float(np.sqrt(max(np.linalg.eigvalsh(_gram(view, unfolding, run))[-1], 0.0)))
+    return float(np.sqrt(max(np.linalg.eigvalsh(_gram(view, unfolding, mapper))[-1], 0.0)))
 
 
 def shrink_cost(unfolding: ModeSplit) -> int:
@@ -171,7 +171,7 @@ def shrink_room(unfolding: ModeSplit, threads: int, *, itemsize: int = 8) -> int
     return itemsize * (grams * unfolding.rows * unfolding.rows + 2 * min(threads, len(blocks)) * entries)
 
 
-def _gram(view: Numbers, unfolding: ModeSplit, run: Run) -> Numbers:
+def _gram(view: Numbers, unfolding: ModeSplit, mapper: Mapper) -> Numbers:
     """``M M^H`` of the smaller side, in double precision."""
     double = np.complex128 if view.dtype.kind == "c" else np.float64
 
@@ -180,6 +180,6 @@ def _gram(view: Numbers, unfolding: ModeSplit, run: Run) -> Numbers:
         return np.asarray(columns @ columns.conj().T)
 
     total = None
-    for gram in run(partial, unfolding.blocks()):
+    for gram in mapper(partial, unfolding.blocks()):
         total = gram if total is None else np.add(total, gram, out=total)
     return np.asarray(total)

@@ -20,13 +20,12 @@ from ringlet.baselines.unfolding import block_entries, fold, unfold_source
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
-from ringlet.solvers.base import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.driver import RunState, SweepReport
+from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.streamed_pass import Floats
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource, Source
@@ -142,7 +141,7 @@ class ProjectedRun:
     """A fit to projected data under way; see `LeastSquaresRun` for the parameters."""
 
     def __init__(
-        self, source: Source, widths: Sequence[int], cores: Sequence[Core], size: float, seed: int, run: Run
+        self, source: Source, widths: Sequence[int], cores: Sequence[Core], size: float, seed: int, mapper: Mapper
     ) -> None:
         dtype = cores[0].dtype
         self._size = size
@@ -150,15 +149,15 @@ class ProjectedRun:
         for mode, (length, width) in enumerate(zip(source.shape, widths, strict=True)):
             unfolding = unfold_source(source, mode, size, dtype)
             # Q_n = orth(X_(n) Omega_n)
-            basis = np.linalg.qr(unfolding.sketch(width, seed, mode, run))[0] if width < length else None
+            basis = np.linalg.qr(unfolding.sketch(width, seed, mode, mapper))[0] if width < length else None
             self._bases.append(basis)
-        projected = _project(source, self._bases, size, dtype, run)  # X x_1 Q_1^T .. x_N Q_N^T
-        lost = unfold_source(source, 0, size, dtype).squared_norm(run) - fold(projected).squared_norm(run)
+        projected = _project(source, self._bases, size, dtype, mapper)  # X x_1 Q_1^T .. x_N Q_N^T
+        lost = unfold_source(source, 0, size, dtype).squared_norm(mapper) - fold(projected).squared_norm(mapper)
         self._inner = LeastSquaresRun(
             ArraySource(projected),
             [_along_mode(core, basis) for core, basis in zip(cores, self._bases, strict=True)],
             1.0,
-            run,
+            mapper,
             entries=prod(source.shape),
             left_out=max(0.0, lost),
         )
@@ -197,7 +196,7 @@ def _along_mode(core: Core, basis: Floats | None) -> Core:
 
 
 def _project(
-    source: Source, bases: Sequence[Floats | None], size: float, dtype: np.dtype[Any], run: Run
+    source: Source, bases: Sequence[Floats | None], size: float, dtype: np.dtype[Any], mapper: Mapper
 ) -> NDArray[Any]:
     """All modes projected, one after the other; only the first product reads the data."""
     order = len(bases)
@@ -205,12 +204,12 @@ def _project(
     first = _most_shortened(source.shape, widths)
     basis = bases[first]
     assert basis is not None  # noqa: S101 - some mode becomes shorter
-    part = unfold_source(source, first, size, dtype).project(basis, run)  # modes in cyclic order from `first` on
+    part = unfold_source(source, first, size, dtype).project(basis, mapper)  # modes in cyclic order from `first` on
     for step in range(1, order):
         part = np.moveaxis(part, 0, -1)  # the next mode comes to the front
         basis = bases[(first + step) % order]
         if basis is not None:
-            part = fold(part).project(basis, run)
+            part = fold(part).project(basis, mapper)
     turned = [(mode - first + 1) % order for mode in range(order)]  # the last mode projected is in front
     return np.ascontiguousarray(part.transpose(turned))
 

@@ -11,7 +11,7 @@ import numpy as np
 from ringlet.baselines.sequential_svd import SequentialSVD, Step, Truncated, left_vectors
 from ringlet.baselines.unfolding import Unfolding, fold
 from ringlet.checks import check_number
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 
 __all__ = ["RandomizedTRSVD"]
 
@@ -60,20 +60,20 @@ class RandomizedTRSVD(SequentialSVD):
         check_number("oversampling", self.oversampling, at_least=0, whole=True)
         check_number("power", self.power, at_least=0, whole=True)
 
-    def truncate(self, unfolding: Unfolding, step: Step, seed: int, run: Run) -> Truncated:
+    def truncate(self, unfolding: Unfolding, step: Step, seed: int, mapper: Mapper) -> Truncated:
         """A nearly best approximation of this many components."""
         width = self._width(step)
         if width == step.rows:  # a sketch would span everything
             outer, projected = None, unfolding
         else:
-            outer = _orthonormal(unfolding.sketch(width, seed, step.number, run))  # Q of Y = C G
+            outer = _orthonormal(unfolding.sketch(width, seed, step.number, mapper))  # Q of Y = C G
             for _ in range(self.power):
-                outer = _orthonormal(unfolding.power(outer, run))  # Q of Y = C (C^T Q)
-            projected = fold(unfolding.project(outer, run))  # B = Q^T C
-        inner = left_vectors(projected, run)[0][:, : step.components]  # B ~ U' Sigma V^T
-        remainder = projected.project(inner, run)  # Sigma V^T
+                outer = _orthonormal(unfolding.power(outer, mapper))  # Q of Y = C (C^T Q)
+            projected = fold(unfolding.project(outer, mapper))  # B = Q^T C
+        inner = left_vectors(projected, mapper)[0][:, : step.components]  # B ~ U' Sigma V^T
+        remainder = projected.project(inner, mapper)  # Sigma V^T
         basis = inner if outer is None else outer @ inner  # U = Q U'
-        discarded = unfolding.squared_norm(run) - fold(remainder).squared_norm(run)
+        discarded = unfolding.squared_norm(mapper) - fold(remainder).squared_norm(mapper)
         return Truncated(basis, remainder, max(0.0, discarded))
 
     def step_operations(self, step: Step) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring import GramChain
-from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core
 from ringlet.sampling import draw_leverage_rows, draw_rows, leverage_distribution, merge_rows
 
@@ -26,7 +26,7 @@ class RowSampler:
         As in `SampledTRALS`.
     samples : int
         Rows of a draw.
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces.
 
     Attributes
@@ -42,23 +42,23 @@ class RowSampler:
     (array([0, 1, 2]), 3.0)
     """
 
-    def __init__(self, cores: Sequence[Core], sampling: str, samples: int, run: Run) -> None:
+    def __init__(self, cores: Sequence[Core], sampling: str, samples: int, mapper: Mapper) -> None:
         self._by_leverage = sampling == "product-leverage"
-        self._grams = GramChain(cores, run) if sampling == "exact-leverage" else None
+        self._grams = GramChain(cores, mapper) if sampling == "exact-leverage" else None
         self._samples = samples
-        self._run = run
+        self._mapper = mapper
         self.scores = [leverage_distribution(core) if self._by_leverage else _uniform(core) for core in cores]
 
     def resume(self, cores: Sequence[Core], scores: list[Array64]) -> None:
         """Go on with other cores, and the scores that belong to them."""
         if self._grams is not None:
-            self._grams = GramChain(cores, self._run)
+            self._grams = GramChain(cores, self._mapper)
         self.scores = scores
 
     def replace(self, mode: int, core: Core) -> None:
         """Take note of a new core."""
         if self._grams is not None:
-            self._grams.replace(mode, core)
+            self._grams = self._grams.with_core(mode, core)
         if self._by_leverage:
             self.scores[mode] = leverage_distribution(core)
 
@@ -67,8 +67,8 @@ class RowSampler:
     ) -> tuple[tuple[NDArray[np.intp], ...], Array64]:
         """Rows of the subchain without core `mode`, distinct unless few come twice, and how much each stands for."""
         if self._grams is not None:
-            gram = self._grams.gram_without(mode)
-            rows, weights = draw_leverage_rows(cores, mode, gram, self._samples, rng, self._run)
+            gram = self._grams.without(mode).dense(self._mapper)
+            rows, weights = draw_leverage_rows(cores, mode, gram, self._samples, rng, self._mapper)
         else:
             others = [scores for other, scores in enumerate(self.scores) if other != mode]
             rows, weights = draw_rows(others, self._samples, rng)

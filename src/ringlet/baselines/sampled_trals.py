@@ -20,17 +20,17 @@ from ringlet.baselines.row_sampler import RowSampler
 from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
+from ringlet.ring.chain import unfold
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
 from ringlet.sampling.exact_leverage import PIECE_ENTRIES
-from ringlet.solvers.base import IterativeSolver, Solver, check_fits_machine, working_dtype
-from ringlet.solvers.driver import RunState, SweepReport
+from ringlet.solvers.base import IterativeSolver, Problem, Solver, check_fits_machine, working_dtype
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.row_sampling import row_core
-from ringlet.solvers.engine.streamed_pass import Floats, unfold
-from ringlet.solvers.problem import Problem
-from ringlet.solvers.saved_state import recall_array, recall_number
+from ringlet.solvers.engine.streamed_pass import Floats
+from ringlet.solvers.records import RunState, SweepReport
+from ringlet.solvers.saved_state import saved_array, saved_number
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource
 
@@ -172,15 +172,15 @@ class SampledTRALS(IterativeSolver):
 class SampledRun(AlternatingRun):
     """A fit by sampled alternating least squares under way."""
 
-    def __init__(self, solver: SampledTRALS, problem: Problem, source: ArraySource, run: Run) -> None:
+    def __init__(self, solver: SampledTRALS, problem: Problem, source: ArraySource, mapper: Mapper) -> None:
         size, dtype = data_size(problem.survey), working_dtype(source.dtype, solver.dtype)
         check_representable(size, dtype)
         super().__init__(start_cores(problem, size, dtype), size)
         self._solver = solver
         self._source = source
         self._seed = problem.seed
-        self._run = run
-        self._sampler = RowSampler(self._cores, solver.sampling, solver.rows(source.shape, problem.rank), run)
+        self._mapper = mapper
+        self._sampler = RowSampler(self._cores, solver.sampling, solver.rows(source.shape, problem.rank), mapper)
         self._averaged = 0  # sweeps that have averaged
         self._calm = False  # time to average
 
@@ -193,12 +193,12 @@ class SampledRun(AlternatingRun):
         """Go on from a state."""
         super().resume(state)
         scores = [
-            recall_array(state, f"scores.{mode}", scores.shape, scores.dtype)
+            saved_array(state, f"scores.{mode}", scores.shape, scores.dtype)
             for mode, scores in enumerate(self._sampler.scores)
         ]
         self._sampler.resume(self._cores, scores)
-        self._averaged = int(recall_number(state, "averaged"))
-        self._calm = bool(recall_number(state, "calm"))
+        self._averaged = int(saved_number(state, "averaged"))
+        self._calm = bool(saved_number(state, "calm"))
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once, each from a sample of its own."""
@@ -241,7 +241,7 @@ class SampledRun(AlternatingRun):
         if penalty > 0.0:
             gradient -= gradient.dtype.type(penalty) * core
         ridge = penalty + float(np.finfo(design.dtype).eps) * level
-        step = solve_once(gram, ridge, gradient, self._run)  # h = d (G + lambda I)^-1
+        step = solve_once(gram, ridge, gradient, self._mapper)  # h = d (G + lambda I)^-1
         gain = float(np.vdot(gradient, step))
         length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
         self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h
@@ -253,7 +253,7 @@ class SampledRun(AlternatingRun):
             part = design[start : start + _BLOCK_ROWS]
             return np.asarray(part.T @ part)
 
-        first, *others = self._run(gram_of, range(0, len(design), _BLOCK_ROWS))
+        first, *others = self._mapper(gram_of, range(0, len(design), _BLOCK_ROWS))
         return reduce(np.add, others, first)
 
     def _times_design(
@@ -275,7 +275,7 @@ class SampledRun(AlternatingRun):
             in_memory = entries.ravel(order="K")  # a view, whichever axis is the fastest
             return float(np.vdot(in_memory, in_memory))
 
-        norm = float(sum(self._run(product, range(0, length, step))))
+        norm = float(sum(self._mapper(product, range(0, length, step))))
         return out, norm
 
     def _step_length(self, mode: int, rows: int, columns: int, gain: float, left: float) -> float:

@@ -15,13 +15,12 @@ from ringlet.baselines.unfolding import Unfolding, block_entries, fold, unfold_s
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
-from ringlet.solvers.base import Solver, check_fits_machine, working_dtype
-from ringlet.solvers.driver import SweepReport
+from ringlet.solvers.base import Problem, Solver, check_fits_machine, working_dtype
 from ringlet.solvers.engine.streamed_pass import Floats
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.records import SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.sawrtrd.start import check_representable
 
@@ -88,7 +87,7 @@ class SequentialSVD(Solver):
             check_number("start_mode", self.start_mode, at_least=0, whole=True)
 
     @abstractmethod
-    def truncate(self, unfolding: Unfolding, step: Step, seed: int, run: Run) -> Truncated:
+    def truncate(self, unfolding: Unfolding, step: Step, seed: int, mapper: Mapper) -> Truncated:
         """The truncated factorisation of one step."""
 
     @abstractmethod
@@ -175,12 +174,14 @@ class SequentialSVD(Solver):
 class SequentialRun:
     """The one pass: peel off mode after mode, each with a basis of its own."""
 
-    def __init__(self, solver: SequentialSVD, problem: Problem, size: float, dtype: np.dtype[Any], run: Run) -> None:
+    def __init__(
+        self, solver: SequentialSVD, problem: Problem, size: float, dtype: np.dtype[Any], mapper: Mapper
+    ) -> None:
         self._solver = solver
         self._problem = problem
         self._size = size
         self._dtype = dtype
-        self._run = run
+        self._mapper = mapper
         self._cores: list[Core] = [np.zeros((1, length, 1), dtype) for length in problem.source.shape]
 
     @property
@@ -223,12 +224,12 @@ class SequentialRun:
 
     def _truncate(self, unfolding: Unfolding, number: int, wanted: int) -> Truncated:
         step = Step(number, unfolding.rows, unfolding.columns, wanted, len(self._problem.source.shape))
-        return self._solver.truncate(unfolding, step, self._problem.seed, self._run)
+        return self._solver.truncate(unfolding, step, self._problem.seed, self._mapper)
 
 
-def left_vectors(unfolding: Unfolding, run: Run) -> tuple[Floats, Floats]:
+def left_vectors(unfolding: Unfolding, mapper: Mapper) -> tuple[Floats, Floats]:
     """Left singular vectors, as columns, and singular values of a matrix that is read in blocks."""
-    left, values, _ = np.linalg.svd(unfolding.triangle(run).T, full_matrices=False)
+    left, values, _ = np.linalg.svd(unfolding.triangle(mapper).T, full_matrices=False)
     return left, values
 
 

@@ -15,10 +15,9 @@ from ringlet.baselines.tubal import CosineSlices, OrthogonalSlices, TubalSlices
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Run
-from ringlet.solvers.base import working_dtype
-from ringlet.solvers.driver import SweepReport
-from ringlet.solvers.problem import Problem
+from ringlet.ring.arrays import Mapper
+from ringlet.solvers.base import Problem, working_dtype
+from ringlet.solvers.records import SweepReport
 
 __all__ = ["TNTV", "adjoint_difference", "forward_difference", "smooth"]
 
@@ -128,9 +127,9 @@ class TNTVRun(TubalRun):
         self._differences = [np.zeros(shape, self.dtype) for _ in _AXES]  # F
         self._t2 = [np.zeros(shape, self.dtype) for _ in _AXES]
         self._t3 = np.zeros(shape, self.dtype)
-        self._data_norm = sqrt(sum(self.run(self.begin, self.observed.blocks)))
+        self._data_norm = sqrt(sum(self.mapper(self.begin, self.observed.blocks)))
         if solver.penalty is None:
-            self._beta = 0.5 / (_THRESHOLD * self._slices.norm(self.run) or 1.0)
+            self._beta = 0.5 / (_THRESHOLD * self._slices.norm(self.mapper) or 1.0)
         else:
             self._beta = solver.penalty * self.size
         usual = _OUTLIERS / sqrt(self.share * max(n1, n2))
@@ -143,13 +142,13 @@ class TNTVRun(TubalRun):
     def sweep(self, number: int) -> SweepReport:
         """One iteration; the last of the first stage also chooses the transform of the second."""
         blocks = self.observed.blocks
-        for _ in self.run(self._enter, blocks):
+        for _ in self.mapper(self._enter, blocks):
             pass
-        left = self._slices.shrink(0.5 / self._beta, self.run)  # L = prox(.., 1 / (2 beta))
+        left = self._slices.shrink(0.5 / self._beta, self.mapper)  # L = prox(.., 1 / (2 beta))
         model = np.empty_like(self.model)
-        moved, squares = np.sum(list(self.run(lambda block: self._leave(block, model), blocks)), axis=0)
-        smooth(self._split, self.run)  # (D^T D + I) M = D^T (T2/beta + F) + L + T3/beta
-        apart = sum(self.run(lambda block: self._lift(block, model), blocks))
+        moved, squares = np.sum(list(self.mapper(lambda block: self._leave(block, model), blocks)), axis=0)
+        smooth(self._split, self.mapper)  # (D^T D + I) M = D^T (T2/beta + F) + L + T3/beta
+        apart = sum(self.mapper(lambda block: self._lift(block, model), blocks))
         self.model = model
         change = sqrt(max(moved, apart)) / self._data_norm if self._data_norm else 0.0
         first = number <= self._last_of_first
@@ -220,7 +219,7 @@ def adjoint_difference(field: Floats, axis: int, rows: slice) -> Floats:
     return _neighbours(field, axis, rows, -1) - field[rows]
 
 
-def smooth(field: Floats, run: Run) -> None:
+def smooth(field: Floats, mapper: Mapper) -> None:
     """Solve ``(D^T D + I) M = field`` in place, D being the periodic differences along three modes.
 
     The Fourier transform makes it a division by ``1 + sum_m (2 - 2 cos(2 pi f_m / n_m))``.
@@ -243,7 +242,7 @@ def smooth(field: Floats, run: Run) -> None:
         field[span] = scipy.fft.irfft(scipy.fft.ifft(spectrum[span], axis=1), n=n3, axis=2)
 
     for work, spans in ((transform, rows), (divide, columns), (back, rows)):
-        for _ in run(work, spans):
+        for _ in mapper(work, spans):
             pass
 
 

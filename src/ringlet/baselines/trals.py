@@ -12,19 +12,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
-from ringlet.execution import Placement, Profile, Threads
+from ringlet.execution import Placement, Threads
 from ringlet.ring import GramChain
-from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core
-from ringlet.ring.kronecker import KroneckerSum
-from ringlet.solvers.base import IterativeSolver, check_fits_machine, working_dtype
-from ringlet.solvers.driver import RunState, SweepReport
-from ringlet.solvers.engine.core_plan import plan_core
-from ringlet.solvers.engine.fit_plan import FitPlan, plan_fit
+from ringlet.ring.gram import KroneckerSum
+from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
+from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
 from ringlet.solvers.engine.gram_solve import GramFactor
+from ringlet.solvers.engine.sketch import Sketch
 from ringlet.solvers.engine.streamed_pass import StreamedPass
-from ringlet.solvers.engine.subchain import Workspace
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import Source
 
@@ -75,17 +74,16 @@ class TRALS(IterativeSolver):
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> FitPlan:
         """Operations, bytes read and memory of a sweep."""
-        return plan_fit(
-            shape,
-            rank,
-            samples=None,
-            by_rows=False,
+        work = FitWork(
+            tuple(shape),
+            tuple(rank),
             data_itemsize=dtype.itemsize,
             itemsize=working_dtype(dtype, self.dtype).itemsize,
             threads=Threads(self.threads).count,
             memory=self.budget,
             products=(1,) * (len(shape) - 1) + (2,),  # the last core's update also takes the residual
         )
+        return plan_fit(work)
 
     @contextmanager
     def start(self, problem: Problem) -> Iterator["LeastSquaresRun"]:
@@ -110,7 +108,7 @@ class LeastSquaresRun(AlternatingRun):
     cores : sequence of arrays
         To start from, for data divided by `size`.
     size : float
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces of work.
     entries : int
         Of the data; a compressed source has fewer.
@@ -125,37 +123,35 @@ class LeastSquaresRun(AlternatingRun):
         source: Source,
         cores: Sequence[Core],
         size: float,
-        run: Run,
+        mapper: Mapper,
         entries: int,
         left_out: float = 0.0,
         placement: Placement | None = None,
     ) -> None:
         super().__init__(cores, size)
         self._source = source
-        self._run = run
-        self._placement = placement
+        self._mapper = mapper
         self._left_out = left_out
         self._entries = entries
         self._index = tuple(np.arange(length) for length in source.shape)
-        self._grams = GramChain(self._cores, run)
-        self._workspace = Workspace()
-        self.profile = Profile()
+        self._grams = GramChain(self._cores, mapper)
+        self._resources = Resources(mapper, placement)
 
     def resume(self, state: RunState) -> None:
         """Go on from a state."""
         super().resume(state)
-        self._grams = GramChain(self._cores, self._run)
+        self._grams = GramChain(self._cores, self._mapper)
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002 - every sweep is like the others
         """Update every core once."""
         last = len(self._cores) - 1
         for mode in range(last):
-            streamed, gram = self._stream(mode), self._grams.kronecker_without(mode)  # S, G = S^T S
+            streamed, gram = self._stream(mode), self._grams.without(mode)  # S, G = S^T S
             rows = streamed.rows.astype(np.float64)  # A
             if nearly_exact(self._error * self._error, 1.0, self._cores[mode].dtype):
-                gradient = streamed.plain_gradient(self._run)[0].astype(np.float64)  # d = (X - A S^T) S
+                gradient = streamed.plain_gradient()[0].astype(np.float64)  # d = (X - A S^T) S
             else:
-                gradient = streamed.right_hand_side(self._run) - gram.apply(rows, self._run)  # d = X S - A G
+                gradient = streamed.right_hand_side() - gram.apply(rows, self._mapper)  # d = X S - A G
             self._step(mode, rows, gradient, gram)
         squared, norm = self._closing_update(last)
         before, self._error = self._error, relative_error(squared, norm)
@@ -166,13 +162,13 @@ class LeastSquaresRun(AlternatingRun):
 
     def _closing_update(self, mode: int) -> tuple[float, float]:
         """Update a core from the residual itself, which also tells the squared norms of residual and data."""
-        streamed, gram = self._stream(mode), self._grams.kronecker_without(mode)
+        streamed, gram = self._stream(mode), self._grams.without(mode)
         rows = streamed.rows.astype(np.float64)
-        narrow, before = streamed.plain_gradient(self._run)  # d = (X - A S^T) S, || X - A S^T ||^2
+        narrow, before = streamed.plain_gradient()  # d = (X - A S^T) S, || X - A S^T ||^2
         gradient = narrow.astype(np.float64)
-        norm = before + float(np.vdot(rows, 2 * gradient + gram.apply(rows, self._run)))  # || X ||^2
+        norm = before + float(np.vdot(rows, 2 * gradient + gram.apply(rows, self._mapper)))  # || X ||^2
         step = self._step(mode, rows, gradient, gram)
-        after = before + float(np.vdot(step, gram.apply(step, self._run) - 2 * gradient))  # || X - (A + h) S^T ||^2
+        after = before + float(np.vdot(step, gram.apply(step, self._mapper) - 2 * gradient))  # || X - (A + h) S^T ||^2
         return max(after, 0.0) + self._left_out, norm + self._left_out
 
     def _step(self, mode: int, rows: Array64, gradient: Array64, gram: KroneckerSum) -> Array64:
@@ -182,23 +178,11 @@ class LeastSquaresRun(AlternatingRun):
             return np.zeros_like(rows)
         dtype = self._cores[mode].dtype
         ridge = float(np.finfo(dtype).eps) * level  # below it, directions of G are rounding errors: they move slowly
-        factor = GramFactor(gram, ridge, dtype, self._run)
-        step = factor.solve(gradient.astype(dtype), self._run).astype(np.float64)  # h = d (G + lambda I)^-1
+        factor = GramFactor(gram, ridge, dtype, self._mapper)
+        step = factor.solve(gradient.astype(dtype)).astype(np.float64)  # h = d (G + lambda I)^-1
         self._put_rows(mode, (rows + step).astype(dtype))  # A + h
-        self._grams.replace(mode, self._cores[mode])
+        self._grams = self._grams.with_core(mode, self._cores[mode])
         return step
 
     def _stream(self, mode: int) -> StreamedPass:
-        rank = tuple(core.shape[0] for core in self._cores)
-        return StreamedPass(
-            self._source,
-            self._index,
-            self._cores,
-            plan_core(self._source.shape, rank, mode),
-            scale=self._size,
-            row_weights=None,
-            weights_room=None,
-            workspace=self._workspace,
-            profile=self.profile,
-            placement=self._placement,
-        )
+        return StreamedPass(Sketch(self._source, mode, self._index, self._cores), self._size, self._resources)

@@ -13,7 +13,7 @@ from ringlet.baselines.sequential_svd import SequentialSVD, Step, Truncated, bal
 from ringlet.baselines.unfolding import Unfolding
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 from ringlet.solvers.engine.streamed_pass import Floats
 
 __all__ = ["TRSVD"]
@@ -71,15 +71,15 @@ class TRSVD(SequentialSVD):
             raise ArgumentError(f"rank={rank!r} is not allowed with accuracy={self.accuracy}, which decides the ranks")
         return ()
 
-    def truncate(self, unfolding: Unfolding, step: Step, seed: int, run: Run) -> Truncated:  # noqa: ARG002
+    def truncate(self, unfolding: Unfolding, step: Step, seed: int, mapper: Mapper) -> Truncated:  # noqa: ARG002
         """The best approximation of this many components, or of this accuracy."""
-        left, values = left_vectors(unfolding, run)
+        left, values = left_vectors(unfolding, mapper)
         squares = np.square(values.astype(np.float64))
         components = step.components
         if self.accuracy is not None:
             components = self._components(squares, step)
         basis = np.ascontiguousarray(left[:, :components])
-        return Truncated(basis, unfolding.project(basis, run), float(squares[components:].sum()))
+        return Truncated(basis, unfolding.project(basis, mapper), float(squares[components:].sum()))
 
     def _components(self, squares: Floats, step: Step) -> int:
         """The smallest number R with ``sqrt(sum_{i > R} sigma_i^2) <= delta``."""

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.fft
 
 from ringlet.baselines.proximal import Floats, ModeSplit, Numbers, shrink, spectral_norm
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 
 __all__ = ["CosineSlices", "FourierSlices", "OrthogonalSlices", "TubalSlices"]
 
@@ -38,7 +38,7 @@ class TubalSlices(ABC):
     def _is_real(self, index: int) -> bool:
         """Whether a slice holds real numbers only."""
 
-    def shrink(self, threshold: float, run: Run) -> int:
+    def shrink(self, threshold: float, mapper: Mapper) -> int:
         """Soft threshold of the singular values of every slice; returns how many are left in all."""
         unfolding = self._unfolding
 
@@ -51,12 +51,12 @@ class TubalSlices(ABC):
                 return left
             return shrink(piece, unfolding, threshold, map)
 
-        left: Iterable[int] = run(one, self._dearest_first())
+        left: Iterable[int] = mapper(one, self._dearest_first())
         return sum(left)
 
-    def norm(self, run: Run) -> float:
+    def norm(self, mapper: Mapper) -> float:
         """The largest singular value of all slices."""
-        norms: Iterable[float] = run(
+        norms: Iterable[float] = mapper(
             lambda index: spectral_norm(self.slices[index], self._unfolding, map), self._dearest_first()
         )
         return max(norms)

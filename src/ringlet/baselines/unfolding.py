@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ringlet.ring.arrays import Run
+from ringlet.ring.arrays import Mapper
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.engine.streamed_pass import Floats
 from ringlet.sources import Block, Source
@@ -59,21 +59,21 @@ class Unfolding:
         """The columns in pieces."""
         return slabs(self.sizes, max(1, block_entries(self.rows) // self.rows))
 
-    def triangle(self, run: Run) -> Floats:
+    def triangle(self, mapper: Mapper) -> Floats:
         """R of ``C^T = Q R``, by factors of blocks: it has the singular values and the left vectors of C."""
-        factors = list(run(lambda block: np.linalg.qr(self.read(block).T, mode="r"), self.blocks))
+        factors = list(mapper(lambda block: np.linalg.qr(self.read(block).T, mode="r"), self.blocks))
         return np.asarray(factors[0] if len(factors) == 1 else np.linalg.qr(np.concatenate(factors), mode="r"))
 
-    def squared_norm(self, run: Run) -> float:
+    def squared_norm(self, mapper: Mapper) -> float:
         """``|| C ||_F^2``."""
 
         def squares(block: Columns) -> float:
             entries = self.read(block)
             return float(np.einsum("ij,ij->", entries, entries, dtype=np.float64))
 
-        return float(sum(run(squares, self.blocks)))
+        return float(sum(mapper(squares, self.blocks)))
 
-    def project(self, basis: Floats, run: Run) -> Floats:
+    def project(self, basis: Floats, mapper: Mapper) -> Floats:
         """``Q^T C`` for Q of shape ``(rows, k)``, as an array of shape ``(k, *sizes)``."""
         out = np.empty((basis.shape[1], *self.sizes), self.dtype)
 
@@ -81,11 +81,11 @@ class Unfolding:
             part = out[(slice(None), *block)]
             part[...] = (basis.T @ self.read(block)).reshape(part.shape)
 
-        for _ in run(project_block, self.blocks):
+        for _ in mapper(project_block, self.blocks):
             pass
         return out
 
-    def sketch(self, width: int, seed: int, step: int, run: Run) -> Floats:
+    def sketch(self, width: int, seed: int, step: int, mapper: Mapper) -> Floats:
         """``C G`` for a Gaussian G with `width` columns, made a block of rows at a time and never held whole."""
 
         def sketch_block(numbered: tuple[int, Columns]) -> Floats:
@@ -95,16 +95,16 @@ class Unfolding:
             gaussian = rng.standard_normal((entries.shape[1], width)).astype(self.dtype)
             return np.asarray(entries @ gaussian)
 
-        return self._sum(run(sketch_block, enumerate(self.blocks)), width)
+        return self._sum(mapper(sketch_block, enumerate(self.blocks)), width)
 
-    def power(self, basis: Floats, run: Run) -> Floats:
+    def power(self, basis: Floats, mapper: Mapper) -> Floats:
         """``C (C^T Q)``."""
 
         def power_block(block: Columns) -> Floats:
             entries = self.read(block)
             return entries @ (entries.T @ basis)
 
-        return self._sum(run(power_block, self.blocks), basis.shape[1])
+        return self._sum(mapper(power_block, self.blocks), basis.shape[1])
 
     def _sum(self, parts: Any, width: int) -> Floats:
         total = np.zeros((self.rows, width), self.dtype)

@@ -51,13 +51,13 @@ def measure_gram(repeats: int = 7) -> GramGrowth:
             cores = [rng.standard_normal((_RANK, _SIZE, _RANK), np.float32) / _SIZE for _ in range(order)]
 
             def single(cores: Sequence[Core] = cores) -> None:
-                GramChain(cores, threads.run).gram_without(0)
+                GramChain(cores, threads.run).without(0).dense(threads.run)
 
             def whole(cores: Sequence[Core] = cores) -> None:
                 chain = GramChain(cores, threads.run)
                 for mode, core in enumerate(cores):
-                    chain.gram_without(mode)
-                    chain.replace(mode, core)
+                    chain.without(mode).dense(threads.run)
+                    chain = chain.with_core(mode, core)
 
             one.append(least_seconds(single, repeats))
             sweep.append(least_seconds(whole, repeats))

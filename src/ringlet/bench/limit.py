@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ringlet.bench.timing import least_seconds
 from ringlet.execution import Threads
-from ringlet.ring.transfer import passes_unformed
+from ringlet.ring.gram import passes_unformed
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
 from ringlet.solvers.engine.subchain import Workspace

@@ -13,9 +13,10 @@ import numpy as np
 from ringlet.bench.cases import CASES, Case
 from ringlet.bench.limit import limit_seconds
 from ringlet.bench.naive import naive_sweep
-from ringlet.execution import Threads
+from ringlet.execution import Profile, Threads
 from ringlet.execution.memory import peak_memory
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import Problem
+from ringlet.solvers.sawrtrd.algorithm import start_run
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.solvers.sawrtrd.start import random_start
 from ringlet.sources import as_source, survey
@@ -97,15 +98,16 @@ def _our_sweeps(case: Case, x: Any, mask: Any, sweeps: int) -> tuple[float, list
     problem = Problem(source, survey(source), case.rank, seed=0)
     order = len(case.shape)
     times, by_mode, total = [], [], dict.fromkeys(PARTS, 0.0)
-    with SAWRTRD(samples=case.samples).start(problem) as run:
+    profile = Profile()
+    with start_run(SAWRTRD(samples=case.samples), problem, profile) as run:
         run.sweep(1)
         for number in range(2, sweeps + 2):
-            run.profile.seconds.clear()
+            profile.seconds.clear()
             start = perf_counter()
             run.sweep(number)
             times.append(perf_counter() - start)
-            by_mode.append([run.profile.seconds[f"mode {mode}"] for mode in range(order)])
-            spent = _wall_parts(run.profile.seconds)
+            by_mode.append([profile.seconds[f"mode {mode}"] for mode in range(order)])
+            spent = _wall_parts(profile.seconds)
             for part in PARTS[:-1]:
                 total[part] += spent.get(part, 0.0) / sweeps
             total["other"] += (times[-1] - sum(spent.values())) / sweeps

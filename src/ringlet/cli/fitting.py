@@ -13,9 +13,9 @@ from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.execution import DaskExecutor
 from ringlet.report.outliers import outlier_share
+from ringlet.solvers.records import Status
 from ringlet.solvers.result import Fit
-from ringlet.solvers.sawrtrd.settings import RobustRing
-from ringlet.solvers.status import Status
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.sources.kinds import split_key
 from ringlet.store.atomic import output_target
 

@@ -16,7 +16,8 @@ from ringlet.cli.paths import GivenPath
 from ringlet.errors import ArgumentError, OutputExistsError
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.rank_choice import budget, target
-from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD, RobustRing
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.store.checkpoint import check_place, holds_checkpoint
 
 __all__ = [

@@ -20,8 +20,7 @@ from ringlet.execution import Threads
 from ringlet.experiments.isolated import Job
 from ringlet.experiments.methods import DECOMPOSITIONS, METHODS, chosen_methods
 from ringlet.ring import GramChain
-from ringlet.solvers.base import IterativeSolver
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import IterativeSolver, Problem
 from ringlet.sources import as_source, survey
 
 __all__ = ["AXES", "FGMC", "GROWTH_METHODS", "PAPER", "Growth", "Series", "growth", "measure", "series"]
@@ -189,7 +188,7 @@ def _gram(_name: str, sizes: Sizes) -> tuple[float, int]:
     with Threads(1) as threads:
 
         def one() -> None:
-            GramChain(cores, threads.run).gram_without(0)
+            GramChain(cores, threads.run).without(0).dense(threads.run)
 
         one()
         return _least(one), _peak(one)

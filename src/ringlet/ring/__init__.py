@@ -1,6 +1,6 @@
 """Tensor rings and their algebra. Pure maths: knows nothing of data sources, solvers or files."""
 
+from ringlet.ring.gram import GramChain, transfer_matrix
 from ringlet.ring.tensor_ring import TensorRing
-from ringlet.ring.transfer import GramChain, transfer_matrix
 
 __all__ = ["GramChain", "TensorRing", "transfer_matrix"]

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array64", "Run", "inverse_cholesky"]
+__all__ = ["Array64", "Mapper", "inverse_cholesky"]
 
 Array64: TypeAlias = NDArray[np.float64]
-Run: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # used like `map`
+Mapper: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # used like `map`
 
 
 def inverse_cholesky(matrix: Array64) -> Array64:

@@ -1,14 +1,30 @@
-"""Open chains of cores: merging neighbours into one core. Pure array functions."""
+"""Cores as arrays: unfolded into rows, merged with their neighbours, balanced. Pure array functions."""
 
 from collections.abc import Sequence
 from functools import reduce
+from math import frexp
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["Core", "merge", "merge_cost"]
+__all__ = ["Core", "balanced_cores", "merge", "merge_cost", "refold", "unfold"]
 
-Core = NDArray[np.floating]
+Core = NDArray[np.floating[Any]]
+
+_DRIFT = 8  # powers of two that the size of a core may be off before cores are balanced
+_NOTHING = -64  # powers of two: a smaller product of all cores is as good as zero, and may vanish
+
+
+def unfold(core: Core, dtype: DTypeLike | None = None) -> NDArray[Any]:
+    """A_k: the slices of a core as rows, shape (I_k, r_k r_{k+1})."""
+    a, slices, b = core.shape
+    return np.ascontiguousarray(core.transpose(1, 0, 2), dtype=dtype).reshape(slices, a * b)
+
+
+def refold(rows: NDArray[np.floating[Any]], a: int, b: int) -> Core:
+    """The core whose slices are these rows, shape (a, I_k, b), as a view."""
+    return rows.reshape(len(rows), a, b).transpose(1, 0, 2)
 
 
 def merge(cores: Sequence[Core]) -> Core:
@@ -47,3 +63,27 @@ def _fold_cost(cores: Sequence[Core]) -> int:
         cost += 2 * cores[0].shape[0] * slices * c * i * b
         slices *= i
     return cost
+
+
+def balanced_cores(cores: Sequence[Core]) -> list[Core] | None:
+    """The same tensor by cores whose largest entries differ by about a factor of two; None if they do, or vanish.
+
+    Cores are multiplied by powers of two whose product is one, so that no number loses a digit, and a fit goes on as it
+    would have without.
+
+    Examples
+    --------
+    >>> [float(core.max()) for core in balanced_cores([np.full((1, 1, 1), 2.0**20), np.full((1, 1, 1), 0.5)])]
+    [1024.0, 512.0]
+    """
+    sizes = [max(float(core.max()), -float(core.min())) for core in cores]
+    if not all(0.0 < size < np.inf for size in sizes):
+        return None
+    powers = [frexp(size)[1] for size in sizes]
+    if sum(powers) < _NOTHING:
+        return None
+    common, left = divmod(sum(powers), len(powers))
+    shifts = [common + (mode < left) - power for mode, power in enumerate(powers)]
+    if max(map(abs, shifts)) < _DRIFT:
+        return None
+    return [np.ldexp(core, shift) for core, shift in zip(cores, shifts, strict=True)]

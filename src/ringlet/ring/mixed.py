@@ -6,7 +6,7 @@ import numpy as np
 
 from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
-from ringlet.ring.kronecker import KroneckerSum
+from ringlet.ring.gram import KroneckerSum
 from ringlet.ring.transfer import chain_product
 
 __all__ = ["mixed_gram"]

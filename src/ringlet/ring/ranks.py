@@ -7,7 +7,7 @@ import numpy as np
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["bond_limits", "normalise_rank"]
+__all__ = ["bond_limits", "normalise_rank", "parameters"]
 
 
 def normalise_rank(rank: int | Sequence[int], order: int) -> tuple[int, ...]:
@@ -109,3 +109,14 @@ def _bond(entry: object) -> int:
 def _example(order: int) -> str:
     bonds = (20, 20, 3) if order == 3 else (20,) * order
     return f"rank={bonds}"
+
+
+def parameters(shape: Sequence[int], rank: Sequence[int]) -> int:
+    """Numbers in the cores of a ring.
+
+    Examples
+    --------
+    >>> parameters((10, 20), (2, 3))
+    180
+    """
+    return sum([rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape)])

@@ -17,15 +17,14 @@ from ringlet.amounts import format_bytes
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring import algebra
 from ringlet.ring.arrays import Array64
-from ringlet.ring.balance import balanced
-from ringlet.ring.chain import Core
+from ringlet.ring.chain import Core, balanced_cores
 from ringlet.ring.core_checks import frozen_cores, mode_names
 from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
+from ringlet.ring.gram import GramChain
 from ringlet.ring.indexing import evaluate_index, in_bounds
 from ringlet.ring.naming import check_order
 from ringlet.ring.rounding import round_cores
-from ringlet.ring.transfer import GramChain
 
 if TYPE_CHECKING:
     from xarray import DataArray
@@ -293,7 +292,7 @@ class TensorRing:
                [5., 5.]])
         """
         (mode,) = self._check_axes(k, "k")
-        return GramChain(self._cores).gram_without(mode)
+        return GramChain(self._cores).without(mode).dense()
 
     # Algebra --------------------------------------------------------------------------------------------
 
@@ -572,7 +571,7 @@ class TensorRing:
     def _even(self) -> Sequence[Core]:
         """Cores of about equal size, so that no product of some of them overflows or vanishes."""
         if not hasattr(self, "_even_cores"):
-            object.__setattr__(self, "_even_cores", balanced(self._cores) or self._cores)
+            object.__setattr__(self, "_even_cores", balanced_cores(self._cores) or self._cores)
         return self._even_cores
 
     def _check_axes(self, axis: int | tuple[int, ...] | None, name: str = "axis") -> tuple[int, ...]:

@@ -1,10 +1,17 @@
 """How many and which indices a core update looks at."""
 
 from ringlet.sampling.chunk_draws import ChunkDraw, draw_entries
-from ringlet.sampling.draws import draw_rows, draw_subtensor, leverage_distribution, merge_rows, subset
+from ringlet.sampling.draws import (
+    Purpose,
+    draw_rows,
+    draw_subtensor,
+    leverage_distribution,
+    merge_rows,
+    sample_sizes,
+    stream,
+    subset,
+)
 from ringlet.sampling.exact_leverage import draw_leverage_rows
-from ringlet.sampling.seeds import Purpose, stream
-from ringlet.sampling.sizes import sample_sizes
 
 __all__ = [
     "ChunkDraw",

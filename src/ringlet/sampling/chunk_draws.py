@@ -13,9 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.sampling.draws import draw_subtensor, subset
-from ringlet.sampling.seeds import Purpose, stream
-from ringlet.sampling.sizes import sample_sizes
+from ringlet.sampling.draws import Purpose, draw_subtensor, sample_sizes, stream, subset
 from ringlet.sources.base import Chunks, Source
 
 __all__ = ["ChunkDraw", "draw_entries"]

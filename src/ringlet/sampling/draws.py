@@ -1,7 +1,12 @@
-"""Which indices to draw: random subtensors (RStS) and, for the paper's ablation, single rows of the unfolding."""
+"""Which indices to draw, and how many: random subtensors (RStS) and, for the paper's ablation, single rows.
+
+Random streams are counter-based: a draw depends on the seed and on its purpose, never on what was drawn before.
+"""
 
 from collections.abc import Sequence
-from math import prod
+from enum import IntEnum
+from functools import lru_cache
+from math import log, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,14 +14,87 @@ from numpy.typing import NDArray
 
 from ringlet.ring.arrays import inverse_cholesky
 from ringlet.ring.chain import Core
-from ringlet.sampling.sizes import sample_sizes
 
-__all__ = ["draw_rows", "draw_subtensor", "leverage_distribution", "merge_rows", "subset"]
+__all__ = [
+    "Purpose",
+    "draw_rows",
+    "draw_subtensor",
+    "leverage_distribution",
+    "merge_rows",
+    "sample_sizes",
+    "stream",
+    "subset",
+]
 
 Indices: TypeAlias = NDArray[np.intp]
 
 _EPS = float(np.finfo(np.float64).eps)
 _TABLE = 4  # times the rows drawn: so few in all that a table merges them
+
+
+class Purpose(IntEnum):
+    """What a random stream is for; part of its key, so the order is part of the reproducibility promise."""
+
+    START = 0
+    SAMPLE = 1
+    PILOT = 2
+    SURVEY = 3
+    SKETCH = 4
+    CHUNKS = 5
+    EXTENSION = 7
+    HOLD_OUT = 8
+    GROWTH = 9
+    COARSE = 10
+    GUIDES = 11
+
+
+def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:
+    """Random generator for one purpose in one sweep and mode.
+
+    Examples
+    --------
+    >>> a = stream(7, Purpose.SAMPLE, sweep=3, mode=1).random()
+    >>> a == stream(7, Purpose.SAMPLE, sweep=3, mode=1).random()
+    True
+    """
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence((seed, purpose, sweep, mode))))
+
+
+def sample_sizes(shape: Sequence[int], samples: int) -> tuple[int, ...]:
+    """Sizes of a subtensor of about `samples` entries, spread over the modes by water-filling.
+
+    Small modes are taken whole and the others get equal counts, so that the product comes as close to `samples` as
+    whole numbers allow. A mode never gives more indices than it has, nor less than one.
+
+    Examples
+    --------
+    >>> sample_sizes((1080, 3, 50), 40_000)
+    (267, 3, 50)
+    >>> sample_sizes((10, 3), 1_000_000)
+    (10, 3)
+    """
+    return _water_filled(tuple(shape), samples)
+
+
+@lru_cache(maxsize=256)  # the same sizes come back in every core update
+def _water_filled(shape: tuple[int, ...], samples: int) -> tuple[int, ...]:
+    sizes = [1] * len(shape)
+    remaining = float(samples)
+    by_size = sorted(range(len(shape)), key=lambda mode: shape[mode])
+    for filled, mode in enumerate(by_size):  # raise the water level, the smallest modes fill up first
+        level = max(remaining, 1.0) ** (1.0 / (len(shape) - filled))
+        sizes[mode] = min(shape[mode], int(level))
+        if sizes[mode] < shape[mode]:
+            for other in by_size[filled:]:
+                sizes[other] = max(1, int(level))
+            break
+        remaining /= sizes[mode]
+    for mode in by_size:  # whole numbers were rounded down: grow while that brings the product closer
+        larger = sizes[mode] + 1
+        grown = prod(sizes) // sizes[mode] * larger
+        if larger <= shape[mode] and abs(log(grown / samples)) < abs(log(prod(sizes) / samples)):
+            sizes[mode] = larger
+    return tuple(sizes)
 
 
 def draw_subtensor(

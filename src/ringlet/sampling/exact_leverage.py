@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Run
+from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core
 from ringlet.ring.transfer import chain_product
 
@@ -21,7 +21,7 @@ _ADDED = 1e-13  # to the diagonal of a quadratic form, relative to its trace
 
 
 def draw_leverage_rows(
-    cores: Sequence[Core], mode: int, gram: Array64, samples: int, rng: np.random.Generator, run: Run = map
+    cores: Sequence[Core], mode: int, gram: Array64, samples: int, rng: np.random.Generator, mapper: Mapper = map
 ) -> tuple[tuple[NDArray[np.intp], ...], Array64]:
     """Draw rows of the subchain without core `mode`, with replacement, by leverage scores.
 
@@ -31,10 +31,10 @@ def draw_leverage_rows(
         The cores of a ring.
     mode : int
     gram : array, shape (r_k r_{k+1}, r_k r_{k+1})
-        ``S_k^T S_k``, as `GramChain.gram_without` gives it.
+        ``S_k^T S_k``, as `TensorRing.gram_without` gives it.
     samples : int
     rng : numpy Generator
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces.
 
     Returns
@@ -48,7 +48,8 @@ def draw_leverage_rows(
     >>> import numpy as np
     >>> from ringlet.ring import GramChain
     >>> cores = [np.ones((1, 4, 1)), np.arange(3.0).reshape(1, 3, 1)]
-    >>> (rows,), weights = draw_leverage_rows(cores, 0, GramChain(cores).gram_without(0), 100, np.random.default_rng(0))
+    >>> gram = GramChain(cores).without(0).dense()
+    >>> (rows,), weights = draw_leverage_rows(cores, 0, gram, 100, np.random.default_rng(0))
     >>> np.unique(rows)  # the scores are 0, 1/5 and 4/5
     array([1, 2])
     """
@@ -62,7 +63,7 @@ def draw_leverage_rows(
     for step, other in enumerate(chain):
         core = cores[other].astype(np.float64)
         root = _root(inverse, [cores[later] for later in chain[step + 1 :]])
-        drawn[other], conditional = _draw_mode(prefixes, member, core, root, rng.random(samples), run)
+        drawn[other], conditional = _draw_mode(prefixes, member, core, root, rng.random(samples), mapper)
         probability *= conditional
         pairs, member = np.unique(member * core.shape[1] + drawn[other], return_inverse=True)
         before, chosen = np.divmod(pairs, core.shape[1])
@@ -71,7 +72,7 @@ def draw_leverage_rows(
 
 
 def _draw_mode(
-    prefixes: Array64, member: NDArray[np.intp], core: Array64, root: Array64, uniform: Array64, run: Run
+    prefixes: Array64, member: NDArray[np.intp], core: Array64, root: Array64, uniform: Array64, mapper: Mapper
 ) -> tuple[NDArray[np.intp], Array64]:
     """One index of a mode for every sample, given its prefix, and the probabilities of these indices."""
     _, length, _ = core.shape
@@ -89,7 +90,7 @@ def _draw_mode(
         return mine, index, (scores / ends)[own, index]
 
     indices, probability = np.empty(len(member), np.intp), np.empty(len(member))
-    for mine, index, chance in run(draw, range(0, len(prefixes), step)):
+    for mine, index, chance in mapper(draw, range(0, len(prefixes), step)):
         indices[mine], probability[mine] = index, chance
     return indices, probability
 

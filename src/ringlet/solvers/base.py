@@ -2,26 +2,42 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from ringlet.amounts import format_bytes, parse_bytes
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
+from ringlet.execution import DaskExecutor, Placement
 from ringlet.execution.memory import machine_memory
+from ringlet.ring import TensorRing
 from ringlet.ring.ranks import normalise_rank
-from ringlet.solvers.driver import Run, StopRule
-from ringlet.solvers.problem import Problem
+from ringlet.robust import Kernel
+from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.records import RunState, Snapshot, SweepReport
+from ringlet.sources import Chunks, Source, Survey, survey
 
-__all__ = ["IterativeSolver", "Plan", "Solver", "check_fits_machine", "working_dtype"]
+__all__ = [
+    "IterativeSolver",
+    "Plan",
+    "PreparedRun",
+    "Problem",
+    "ResumableRun",
+    "Run",
+    "Solver",
+    "StopRule",
+    "check_fits_machine",
+    "first_look",
+    "working_dtype",
+]
 
 
 class Plan(Protocol):
-    """What a fit will need, told before it starts; printed, it is a table for people."""
+    """What a fit will need, known before it starts; printed, it is a table for people."""
 
     @property
     def operations(self) -> int:
@@ -39,6 +55,99 @@ class Plan(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Checked data and arguments of a fit.
+
+    Attributes
+    ----------
+    source : Source
+    survey : Survey
+        What the first look at the source found.
+    rank : tuple of int
+        One bond before every mode; empty for methods without a ring.
+    seed : int
+    init : TensorRing or sequence of arrays, optional
+        Where to start from.
+    executor : DaskExecutor, optional
+        The cluster that passes over the data run on.
+    choice : RankChoice, optional
+        The fit has to find the rank, and `rank` is what it starts with.
+    """
+
+    source: Source
+    survey: Survey
+    rank: tuple[int, ...]
+    seed: int
+    init: TensorRing | Sequence[NDArray[Any]] | None = None
+    executor: DaskExecutor | None = None
+    choice: RankChoice | None = None
+
+    def place(self) -> AbstractContextManager[Placement | None]:
+        """The source on the cluster, for as long as the context is open; None without a cluster."""
+        return nullcontext() if self.executor is None else self.executor.place(self.source)
+
+
+def first_look(source: Source, executor: DaskExecutor | None) -> Survey:
+    """Read all entries once; those of a store on the cluster, if there is one."""
+    if executor is None or source.chunks is None:
+        return survey(source)
+    with executor.place(source) as placement:
+        return survey(source, placement.map)
+
+
+class Run(Protocol):
+    """A fit that is under way."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """By which the present model weights entries, in the data's units."""
+        ...
+
+    def sweep(self, number: int) -> SweepReport:
+        """Do one sweep, numbered from 1. If it raises, the model stays one that can be used."""
+        ...
+
+    def snapshot(self) -> Snapshot:
+        """The present model."""
+        ...
+
+
+@runtime_checkable
+class PreparedRun(Run, Protocol):
+    """A fit that has something to do before its first sweep, which one that is resumed has not."""
+
+    def prepare(self) -> None:
+        """Do it."""
+        ...
+
+
+@runtime_checkable
+class ResumableRun(Run, Protocol):
+    """A fit that can be set aside between two sweeps and taken up by another process."""
+
+    def state(self) -> RunState:
+        """What a fresh run of the same problem lacks to go on from here; to be stored before the next sweep."""
+        ...
+
+    def resume(self, state: RunState) -> None:
+        """Go on from a state, of which the arrays have the values, dtypes and memory layout they had.
+
+        The next sweep must do to the bit what it would have done in the run that the state is of. A FormatError if the
+        state is not of such a run.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """At most `sweeps`; fewer when the relative change stays below `tol` (0: never) for `patience` sweeps."""
+
+    sweeps: int
+    tol: float
+    patience: int = 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Solver(ABC):
     """A method and its hyper-parameters.
@@ -51,6 +160,8 @@ class Solver(ABC):
         Withstands gross outliers.
     fits_ring : bool
         Answers with a tensor ring and needs its rank; otherwise with a dense tensor.
+    finds_rank : bool
+        Can find the rank and penalties by held-out entries.
     takes_init : bool
         Can start from given cores.
     resumable : bool
@@ -64,6 +175,7 @@ class Solver(ABC):
     handles_missing: ClassVar[bool]
     robust: ClassVar[bool]
     fits_ring: ClassVar[bool] = True
+    finds_rank: ClassVar[bool] = False
     takes_init: ClassVar[bool] = True
     resumable: ClassVar[bool] = False
     neutral: ClassVar[frozenset[str]] = frozenset({"memory", "threads"})
@@ -101,9 +213,20 @@ class Solver(ABC):
         """When to stop; methods that take one pass need no more."""
         return StopRule(sweeps=1, tol=0.0)
 
+    def tunes(self, choice: RankChoice | None) -> bool:
+        """Whether held-out entries have to decide something: the rank, if there is a `choice`, or a penalty."""
+        return choice is not None
+
     @abstractmethod
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """What a fit of data of this shape and dtype needs; a BudgetError if it is more than `memory`."""
+
+    def plan_stored(
+        self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any], chunks: Chunks | None
+    ) -> Plan:
+        """The same for data in a store; methods that hold the data in memory need not know its chunks."""
+        del chunks
+        return self.plan(shape, rank, dtype)
 
     @abstractmethod
     def start(self, problem: Problem) -> AbstractContextManager[Run]:

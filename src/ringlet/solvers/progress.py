@@ -10,14 +10,11 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 @contextmanager
-def show_progress(sweeps: int, wanted: bool, done: int = 0) -> Iterator[Callable[[int, float], None]]:
-    """Give a function ``shown(sweep, change)`` that keeps the progress line current, or does nothing.
+def show_progress(sweeps: int, done: int = 0) -> Iterator[Callable[[int, float], None]]:
+    """Give a function ``shown(sweep, change)`` that keeps the progress line current.
 
-    The first `done` sweeps were done before, and tell nothing of the time that the others take.
+    The first `done` sweeps were done before: the time left is estimated from the others.
     """
-    if not wanted:
-        yield _silent
-        return
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -26,10 +23,6 @@ def show_progress(sweeps: int, wanted: bool, done: int = 0) -> Iterator[Callable
             yield shown
     else:
         yield _plain(console, sweeps, done)
-
-
-def _silent(_sweep: int, _change: float) -> None:
-    pass
 
 
 @contextmanager

@@ -1,22 +1,19 @@
-"""Ranks chosen by the data: what a caller may ask for, how bonds grow, and how large they may become."""
+"""Ranks that a fit is to find: what a caller may ask for, and how large the ring may become."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, prod
+from math import prod
 
 from ringlet.amounts import parse_bytes
 from ringlet.checks import check_number
-from ringlet.errors import ArgumentError
-from ringlet.ring.ranks import bond_limits
+from ringlet.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["RankChoice", "budget", "parameters", "start_rank", "support", "target", "wider_rank"]
+__all__ = ["RankChoice", "budget", "target"]
 
-_SMALLER = 5  # an automatic ring has at least so many times fewer numbers than the data
-_TARGET_SMALLER = 2  # and one that has to reach a target, or is of
-_TINY = 1000  # entries and fewer: a fifth of these would hold next to nothing
+_SMALLER = 5  # times: an automatic ring has at most this part of the data's numbers,
+_TARGET_SMALLER = 2  # and this part where it has to reach a target, or where the data are tiny
+_TINY = 1000  # entries: a fifth of them would hold next to nothing
 _HEADER = 4096  # bytes of a stored ring beside its numbers
-_START = 3
-_LEAST_STEP = 1.1  # a bond that may not grow by this factor does not grow: it would cost a trial and bring little
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,20 @@ class RankChoice:
     bytes: int | None = None
     psnr: float | None = None
     parameters: int | None = None
+
+    @classmethod
+    def of(cls, rank: object) -> "RankChoice | None":
+        """What `rank` asks to be found; None if it is a rank itself."""
+        if isinstance(rank, RankChoice):
+            return rank
+        if not isinstance(rank, str):
+            return None
+        if rank != "auto":
+            raise ArgumentTypeError(
+                f"rank={rank!r} is text; give 'auto', an int, one int per mode, ringlet.budget('1MB') or "
+                "ringlet.target(psnr=35)"
+            )
+        return cls()
 
     def __repr__(self) -> str:
         """As a caller writes it."""
@@ -62,7 +73,7 @@ class RankChoice:
 
 
 def budget(amount: int | str) -> RankChoice:
-    """A rank as large as pays off, within this size of the stored ring; for `rank=`.
+    """The rank that held-out entries prefer, within this size of the stored ring; for `rank=`.
 
     Parameters
     ----------
@@ -96,64 +107,3 @@ def target(*, psnr: float) -> RankChoice:
     """
     check_number("psnr", psnr, above=0)
     return RankChoice(psnr=psnr)
-
-
-def parameters(shape: Sequence[int], rank: Sequence[int]) -> int:
-    """Numbers in the cores.
-
-    Examples
-    --------
-    >>> parameters((10, 20), (2, 3))
-    180
-    """
-    return sum(rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape))
-
-
-def support(shape: Sequence[int], rank: Sequence[int], observed: int) -> list[tuple[int, float]]:
-    """For every core, the unknowns of a slice and the observed entries that speak for it, on average.
-
-    Examples
-    --------
-    >>> support((100, 50, 3), (9, 5, 3), 1500)
-    [(45, 15.0), (15, 30.0), (27, 500.0)]
-    """
-    limits = bond_limits(shape, rank)
-    return [(limits[mode] * limits[(mode + 1) % len(shape)], observed / length) for mode, length in enumerate(shape)]
-
-
-def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
-    """Small bonds to begin with.
-
-    Examples
-    --------
-    >>> start_rank((512, 512, 3), 10**6)
-    (3, 3, 3)
-    """
-    for bond in range(_START, 1, -1):
-        rank = bond_limits(shape, (bond,) * len(shape))
-        if parameters(shape, rank) <= most:
-            return rank
-    return (1,) * len(shape)
-
-
-def wider_rank(
-    shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, most: int
-) -> tuple[int, ...] | None:
-    """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if hardly at all.
-
-    Examples
-    --------
-    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 2.0, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 2.0, 10**6)
-    ((3, 20, 3), None)
-    >>> wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_250), wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_249)
-    ((5, 22, 5), None)
-    """
-
-    def with_bond(width: int) -> tuple[int, ...]:
-        return (*rank[:bond], width, *rank[bond + 1 :])
-
-    wanted = with_bond(max(rank[bond] + 1, ceil(factor * rank[bond])))
-    width = bond_limits(shape, wanted)[bond]
-    while width > rank[bond] and parameters(shape, with_bond(width)) > most:
-        width -= 1
-    return with_bond(width) if width >= _LEAST_STEP * rank[bond] else None

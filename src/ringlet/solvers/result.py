@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import nan
 from types import EllipsisType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,32 @@ from ringlet.errors import ArgumentError, IndexingError
 from ringlet.ring import TensorRing
 from ringlet.ring.indexing import are_adjacent
 from ringlet.robust import Kernel
-from ringlet.solvers.driver import SweepRecord
-from ringlet.solvers.status import Status
-from ringlet.solvers.streaming.extend import extend_ring
-from ringlet.solvers.streaming.extension_state import Continuation
-from ringlet.solvers.streaming.new_slices import checked_slices
+from ringlet.solvers.records import Status, SweepRecord
 from ringlet.sources import Chunks, Source
-from ringlet.sources.appended import TailSource
 from ringlet.sources.dtypes import as_dtype
 
-__all__ = ["Estimate", "Fit"]
+__all__ = ["Estimate", "ExtendOptions", "Extender", "Fit"]
 
 _TRUSTED = 0.5  # the least weight of an entry that is left as it is
 Index: TypeAlias = int | slice | EllipsisType | list[int] | NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class ExtendOptions:
+    """How slices are appended; see `Fit.extend`."""
+
+    mode: int = -1
+    seed: int = 0
+    refresh: int = 2
+    forget: float = 0.0
+
+
+class Extender(Protocol):
+    """What appends slices to the ring of a fit."""
+
+    def extend(self, fit: "Fit", new_slices: Any, mask: Any, options: ExtendOptions) -> "Fit":
+        """The fit of the longer ring."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -50,8 +63,18 @@ class Fit:
     history: tuple[SweepRecord, ...]
     _source: Source = field(repr=False)
     _kernel: Kernel = field(repr=False)
-    _continuation: Continuation | None = field(default=None, repr=False)
+    _extender: Extender | None = field(default=None, repr=False)
     missing_share: float = field(default=nan, repr=False)
+
+    @cached_property
+    def tensor(self) -> NDArray[Any]:
+        """The dense estimate, in the data's units: all entries of the ring."""
+        return np.asarray(self.ring)
+
+    @property
+    def kernel(self) -> Kernel:
+        """Loss and width by which entries are weighted, in the data's units."""
+        return self._kernel
 
     @property
     def sigma(self) -> float:
@@ -161,9 +184,8 @@ class Fit:
         refresh : int
             Rounds over the other cores. With 0 they keep their bits.
         forget : float, at least 0 and below 1
-            Share of their say that earlier slices lose with every new one that holds data. 0 treats all slices alike,
-            as a fit of all of them would; with 0.05 about the last twenty count, and older ones fade as the scene
-            changes.
+            Share of their weight that earlier slices lose with every new one that holds data. 0 treats all slices
+            alike, as a fit of all of them would; with 0.05 about the last twenty count, and older ones fade.
 
         Returns
         -------
@@ -188,25 +210,15 @@ class Fit:
         >>> fit.weights((3, slice(3, 6), -1)).round(2)
         array([1., 0., 1.])
         """
-        if self._continuation is None:
+        if self._extender is None:
             raise ArgumentError("only fits by AWRTRD and SAWRTRD can be extended; this one is by another solver")
         check_number("seed", seed, at_least=0, whole=True)
         check_number("refresh", refresh, at_least=0, whole=True)
         check_number("forget", forget, at_least=0)
         if forget >= 1:
             raise ArgumentError(f"forget={forget!r} is not allowed; it must be below 1")
-        slices = checked_slices(self.ring, new_slices, mode, mask)
-        grown = extend_ring(
-            self.ring,
-            self._kernel,
-            self._continuation,
-            slices,
-            seed=int(seed),
-            refresh=int(refresh),
-            forget=float(forget),
-        )
-        held = TailSource(slices.source, slices.mode, self.ring.shape[slices.mode])
-        return Fit(grown.ring, Status.DONE, grown.history, held, grown.kernel, grown.continuation)
+        options = ExtendOptions(mode, int(seed), int(refresh), float(forget))
+        return self._extender.extend(self, new_slices, mask, options)
 
 
 @dataclass(frozen=True)

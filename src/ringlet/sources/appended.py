@@ -10,11 +10,11 @@ from ringlet.errors import IndexingError
 from ringlet.sources.base import Block, Chunks
 from ringlet.sources.wrapped import WrappingSource
 
-__all__ = ["TailSource"]
+__all__ = ["AppendedSource"]
 
 
 @dataclass(frozen=True)
-class TailSource(WrappingSource):
+class AppendedSource(WrappingSource):
     """A source that counts its slices along one mode from `first`, as part of a longer tensor.
 
     Attributes
@@ -29,7 +29,7 @@ class TailSource(WrappingSource):
     --------
     >>> import numpy as np
     >>> from ringlet.sources import as_source
-    >>> tail = TailSource(as_source(np.arange(6.0).reshape(2, 3)), mode=1, first=10)
+    >>> tail = AppendedSource(as_source(np.arange(6.0).reshape(2, 3)), mode=1, first=10)
     >>> tail.shape
     (2, 13)
     >>> tail.read((slice(0, 2), slice(11, 12)))[0].tolist()

@@ -26,9 +26,8 @@ from ringlet.errors import (
     MissingFileError,
     warn,
 )
-from ringlet.solvers.base import Solver
-from ringlet.solvers.driver import Saved
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import Problem, Solver
+from ringlet.solvers.records import Saved
 from ringlet.store.atomic import TEMPORARY, atomic_output, output_target, sync_directory, write_parts
 from ringlet.store.fit_identity import describe_fit, differences
 from ringlet.store.slots import Slot, read_slot, slot_content

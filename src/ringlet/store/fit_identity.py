@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring import TensorRing
 from ringlet.sampling import sample_sizes
-from ringlet.solvers.base import Solver
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.base import Problem, Solver
 from ringlet.sources import Block, Source
 
 __all__ = ["describe_fit", "differences", "fingerprint"]

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import FormatError
-from ringlet.solvers.driver import RunState, Saved, SweepRecord
-from ringlet.solvers.status import Status
+from ringlet.solvers.records import RunState, Saved, Status, SweepRecord
 from ringlet.store.sealed import SealedFile, open_sealed, seal
 
 __all__ = ["Slot", "read_slot", "slot_content"]

@@ -22,9 +22,9 @@ from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS, SAMPLES, settings_for
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import IterativeSolver, Solver
+from ringlet.solvers.records import Status
 from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
-from ringlet.solvers.status import Status
 
 __all__ = ["AUTO", "FINISHED", "GRID", "PEERS", "PLAIN", "RIVALS", "SAME_RANK", "measure"]
 

@@ -22,7 +22,8 @@ from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_facts, print_json, print_table, times
 from ringlet.solvers.engine.cluster_plan import Distribution, distribute
 from ringlet.solvers.engine.fit_plan import FitPlan
-from ringlet.solvers.sawrtrd.settings import SAWRTRD, RobustRing
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.settings import SAWRTRD
 
 __all__ = ["command"]
 

@@ -5,27 +5,25 @@ order and anywhere, and a block of slices is read, turned into residuals, weight
 gradient while it is in the cache.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.execution import Profile
 from ringlet.ring.chain import Core
-from ringlet.robust import Loss
+from ringlet.robust import Kernel
 from ringlet.solvers.engine.core_plan import CorePlan
-from ringlet.solvers.engine.subchain import Operator, Workspace, build_operator
-from ringlet.sources import Block, Source
+from ringlet.solvers.engine.subchain import Operator, Resources, build_operator
+from ringlet.sources import Source
 
-__all__ = ["LARGEST_ENTRY", "PassInputs", "Piece", "PieceWork", "cut", "pieces_of"]
+__all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Piece", "Weights", "cut", "pieces_of"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Observed: TypeAlias = NDArray[np.bool_] | None
 
-
-LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in units of the data's size, by bytes of the working precision
+LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in data ranges, by bytes of the working precision: no square of them overflows
 
 
 @dataclass(frozen=True)
@@ -45,9 +43,9 @@ class PassInputs:
     index : sequence of int arrays
         Indices used of every mode, all of mode k.
     cores : sequence of arrays
-        The cores, at those indices; core k is not looked at.
+        The cores, at those indices; core k is not used.
     plan : CorePlan
-    scale : float
+    data_range : float
         The data are divided by it as they are read.
     row_weights : array of length J, or None
         Factor of every column (leverage sampling).
@@ -56,11 +54,30 @@ class PassInputs:
     index: Sequence[NDArray[np.intp]]
     cores: Sequence[Core]
     plan: CorePlan
-    scale: float
+    data_range: float
     row_weights: Floats | None = None
 
 
-class PieceWork:
+@dataclass(frozen=True)
+class Weights:
+    """The weights W o P of a pass, which its gradient and its line search share.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        In units of the data's range.
+    kept : array or None
+        One number an entry, written by the gradient and read by the line search; None: they are computed twice.
+    all_one : set
+        First slice and column of the blocks whose weights are all one.
+    """
+
+    kernel: Kernel
+    kept: Floats | None = None
+    all_one: set[tuple[int, int]] = field(default_factory=set)
+
+
+class BlockWork:
     """Computes what single pieces contribute to a pass.
 
     Parameters
@@ -69,44 +86,27 @@ class PieceWork:
     inputs : PassInputs
     rows : array (slices, r_k r_{k+1})
         A_k before the update.
-    weights_room : array, one number an entry looked at, or None
-        Where to keep the robust weights from the gradient pass to the line search; without, they are computed again.
-    workspace : Workspace
-    profile : Profile
-        Told where the time goes: gather, forward, weights, adjoint, search.
+    resources : Resources
     """
 
-    def __init__(
-        self,
-        source: Source,
-        inputs: PassInputs,
-        rows: Floats,
-        *,
-        weights_room: Floats | None = None,
-        workspace: Workspace,
-        profile: Profile,
-    ) -> None:
+    def __init__(self, source: Source, inputs: PassInputs, rows: Floats, resources: Resources) -> None:
         self._source = source
         self._inputs = inputs
         self._plan = plan = inputs.plan
         self._rows = rows
-        self._inverse_scale = rows.dtype.type(1.0 / inputs.scale)
-        self._workspace = workspace
-        self._part = profile.part
-        self._operator = build_operator(plan, inputs.cores, workspace) if plan.tile_mode is None else None
-        self._weights_room = weights_room
-        self._kept: dict[tuple[int, int], Floats | None] = {}
+        self._inverse_range = rows.dtype.type(1.0 / inputs.data_range)
+        self._workspace = resources.workspace
+        self._part = resources.part
+        self._operator = build_operator(plan, inputs.cores, self._workspace) if plan.tile_mode is None else None
 
-    def gradient(self, piece: Piece, *, loss: Loss, width: float) -> Floats:
+    def gradient(self, piece: Piece, *, weights: Weights) -> Floats:
         """Rows of ``d = (W o P o (X - A S^T)) S``."""
 
         def weighted(operator: Operator, block: slice) -> Floats:
-            residuals, weights = self._weighted(operator, block, piece.tile, loss, width)
-            if self._weights_room is not None:
-                self._kept[self._key(block, piece.tile)] = weights
-            if weights is not None:
+            residuals, factors = self._weighted(operator, block, piece.tile, weights)
+            if factors is not None:
                 with self._part("weights"):
-                    residuals *= weights
+                    residuals *= factors
             return residuals
 
         return self._adjoint(piece, weighted)
@@ -126,28 +126,28 @@ class PieceWork:
 
         return self._adjoint(piece, plain), sum(squares)
 
-    def curvature(self, piece: Piece, *, direction: Floats, loss: Loss, width: float) -> float:
+    def curvature(self, piece: Piece, *, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``."""
-        operator = self._operator_for(piece)
-        total = 0.0
+        operator, total = self._operator_for(piece), 0.0
         for block in self._blocks(piece):
-            if self._weights_room is not None:
-                weights = self._kept.pop(self._key(block, piece.tile))
+            if weights.kept is None:
+                _, factors = self._weighted(operator, block, piece.tile, weights)
+            elif (block.start, _first(piece.tile)) in weights.all_one:
+                factors = None
             else:
-                _, weights = self._weighted(operator, block, piece.tile, loss, width)
+                factors = self._kept(block, piece.tile, weights.kept)
             with self._part("search"):
                 step = operator.forward(direction[block], "step")
-                if weights is None:
+                if factors is None:
                     total += float(np.vdot(step, step))
                 else:
                     np.multiply(step, step, out=step)
-                    total += float(np.vdot(weights, step))
+                    total += float(np.vdot(factors, step))
         return total
 
     def residuals(self, piece: Piece) -> list[Floats]:
         """Residuals of the observed entries, a vector for each block."""
-        operator = self._operator_for(piece)
-        found = []
+        operator, found = self._operator_for(piece), []
         for block in self._blocks(piece):
             residuals, observed = self._residuals(operator, block, piece.tile)
             found.append(residuals.ravel().copy() if observed is None else residuals[observed])
@@ -155,45 +155,49 @@ class PieceWork:
 
     def _adjoint(self, piece: Piece, entries: Callable[[Operator, slice], Floats]) -> Floats:
         """Rows of ``Y S`` for entries Y, made a block of slices at a time."""
-        operator = self._operator_for(piece)
-        rows = np.empty((piece.slices.stop - piece.slices.start, self._rows.shape[1]), self._rows.dtype)
+        operator, first = self._operator_for(piece), piece.slices.start
+        rows = np.empty((piece.slices.stop - first, self._rows.shape[1]), self._rows.dtype)
         for block in self._blocks(piece):
             block_entries = entries(operator, block)
-            here = slice(block.start - piece.slices.start, block.stop - piece.slices.start)
             with self._part("adjoint"):
-                rows[here] = operator.adjoint(block_entries)
+                rows[block.start - first : block.stop - first] = operator.adjoint(block_entries)
         return rows
 
     def _weighted(
-        self, operator: Operator, block: slice, tile: slice | None, loss: Loss, width: float
+        self, operator: Operator, block: slice, tile: slice | None, weights: Weights
     ) -> tuple[Floats, Floats | None]:
         """Residuals, and their weights W o P (None: all one). What is missing has weight zero."""
         residuals, observed = self._residuals(operator, block, tile)
-        row_weights = self._inputs.row_weights
-        if np.isinf(width) and observed is None and row_weights is None:
+        kernel, row_weights = weights.kernel, self._inputs.row_weights
+        if np.isinf(kernel.width) and observed is None and row_weights is None:
+            weights.all_one.add((block.start, _first(tile)))
             return residuals, None
         with self._part("weights"):
-            weights = self._weights_array(block, tile, residuals)
-            if np.isinf(width):
-                weights.fill(1.0)
+            if weights.kept is None:
+                factors = self._workspace.array("weights", residuals.shape, residuals.dtype)
             else:
-                loss.weight(residuals, width, weights)
+                factors = self._kept(block, tile, weights.kept)
+            if np.isinf(kernel.width):
+                factors.fill(1.0)
+            else:
+                kernel.loss.weight(residuals, kernel.width, factors)
             if observed is not None:
-                weights *= observed
+                factors *= observed
             if row_weights is not None:
-                weights *= row_weights if tile is None else row_weights[tile]
-        return residuals, weights
+                factors *= row_weights if tile is None else row_weights[tile]
+        return residuals, factors
 
-    def _weights_array(self, block: slice, tile: slice | None, like: Floats) -> Floats:
-        """Room for the weights of a block: its own, if they are to be kept."""
-        if self._weights_room is None:
-            return self._workspace.array("weights", like.shape, like.dtype)
+    def _kept(self, block: slice, tile: slice | None, kept: Floats) -> Floats:
+        """The place of a block's weights among all that are kept."""
         plan = self._plan
-        before = (
-            0 if tile is None or plan.tile_mode is None else tile.start * plan.entries // plan.sizes[plan.tile_mode]
-        )
-        first = before + block.start * like.shape[1]
-        return self._weights_room[first : first + like.size].reshape(like.shape)
+        columns = plan.columns
+        before = 0
+        if tile is not None and plan.tile_mode is not None:
+            before = tile.start * plan.entries // plan.sizes[plan.tile_mode]
+            columns = columns // plan.sizes[plan.tile_mode] * (tile.stop - tile.start)
+        count = block.stop - block.start
+        first = before + block.start * columns
+        return kept[first : first + count * columns].reshape(count, columns)
 
     def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
@@ -204,55 +208,41 @@ class PieceWork:
         return residuals, observed
 
     def _gather(self, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
-        """A block of slices of the data, shape (B, J), in units of their size; zero where nothing is observed."""
+        """A block of slices of the data, shape (B, J), in units of their range; zero where nothing is observed."""
+        plan, chosen = self._plan, []
+        for mode, (indices, length) in enumerate(zip(self._inputs.index, self._source.shape, strict=True)):
+            within = slice(0, len(indices))
+            if mode == plan.mode:
+                within = block
+            elif mode == plan.tile_mode and tile is not None:
+                within = tile
+            chosen.append(within if len(indices) == length else indices[within])
         with self._part("gather"):
-            values, observed = self._source.read(self._selection(block, tile), self._plan.order)
+            values, observed = self._source.read(tuple(chosen), plan.order)
             gathered = self._workspace.array("residuals", (len(values), values.size // len(values)), self._rows.dtype)
-            self._read_scaled(values, gathered.reshape(values.shape))
+            with np.errstate(over="ignore"):  # of floats: entries beyond float32 are cut off below
+                scaled = gathered.reshape(values.shape)
+                np.multiply(values, self._inverse_range, out=scaled, casting="unsafe")
+            if values.dtype.kind == "f":
+                largest = LARGEST_ENTRY[gathered.dtype.itemsize]
+                np.clip(gathered, -largest, largest, out=gathered)
             if observed is not None:
                 observed = observed.reshape(gathered.shape)
                 if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
                     np.copyto(gathered, 0.0, where=~observed)
         return gathered, observed
 
-    def _read_scaled(self, values: NDArray[Any], out: Floats) -> None:
-        """The data in units of their size. Absurdly large entries are cut off, so that no square of them overflows."""
-        if values.dtype.kind != "f":
-            np.multiply(values, self._inverse_scale, out=out, casting="unsafe")
-            return
-        with np.errstate(over="ignore"):
-            np.multiply(values, self._inverse_scale, out=out, casting="unsafe")
-        largest = LARGEST_ENTRY[out.dtype.itemsize]
-        np.clip(out, -largest, largest, out=out)
-
-    def _selection(self, block: slice, tile: slice | None) -> Block:
-        chosen: list[slice | NDArray[np.intp]] = []
-        for mode, (indices, length) in enumerate(zip(self._inputs.index, self._source.shape, strict=True)):
-            if mode == self._plan.mode:
-                within = block
-            elif mode == self._plan.tile_mode and tile is not None:
-                within = tile
-            else:
-                within = slice(0, len(indices))
-            chosen.append(within if len(indices) == length else indices[within])
-        return tuple(chosen)
-
     def _operator_for(self, piece: Piece) -> Operator:
         if self._operator is not None:
             return self._operator
-        cores = list(self._inputs.cores)
-        mode = self._plan.tile_mode
+        cores, mode = list(self._inputs.cores), self._plan.tile_mode
         if mode is not None and piece.tile is not None:
             cores[mode] = cores[mode][:, piece.tile, :]
         return build_operator(self._plan, cores, self._workspace)
 
-    def _blocks(self, piece: Piece) -> Iterator[slice]:
-        for block in cut(piece.slices.stop - piece.slices.start, self._plan.block):
-            yield slice(piece.slices.start + block.start, piece.slices.start + block.stop)
-
-    @staticmethod
-    def _key(block: slice, tile: slice | None) -> tuple[int, int]:
-        return block.start, 0 if tile is None else tile.start
+    def _blocks(self, piece: Piece) -> list[slice]:
+        first, stop, step = piece.slices.start, piece.slices.stop, self._plan.block
+        return [slice(start, min(start + step, stop)) for start in range(first, stop, step)]
 
 
 def pieces_of(plan: CorePlan) -> list[Piece]:
@@ -265,3 +255,7 @@ def pieces_of(plan: CorePlan) -> list[Piece]:
 def cut(total: int, step: int) -> list[slice]:
     """The numbers below `total` as slices of length `step`; the last may be shorter."""
     return [slice(start, min(start + step, total)) for start in range(0, total, step)]
+
+
+def _first(tile: slice | None) -> int:
+    return 0 if tile is None else tile.start

@@ -9,7 +9,7 @@ from ringlet.solvers.engine.block_work import pieces_of
 from ringlet.solvers.engine.cluster_regions import region_tasks
 from ringlet.solvers.engine.core_plan import GEMM_RATE
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
-from ringlet.solvers.engine.worker_batches import ENTRY_SECONDS, share_count
+from ringlet.solvers.engine.worker_batches import ENTRY_SECONDS, batch_count
 
 __all__ = ["Distribution", "distribute"]
 
@@ -79,26 +79,28 @@ def distribute(plan: FitPlan, workers: int) -> Distribution:
         searches = core.passes > 2  # weights are computed again for the line search: a task leaves nothing behind
         products, reads = (4, 2) if searches else (core.passes, 1)
         work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
-        travel = _of_regions if 1 < prod(core.grid) >= workers else _of_shares
-        shares, sent, received = travel(core, plan.rank, itemsize, workers, reads)
-        if shares == 1:  # not worth sending
+        travel = _of_regions if 1 < prod(core.grid) >= workers else _of_batches
+        batches, sent, received = travel(core, plan.rank, itemsize, workers, reads)
+        if batches == 1:  # not worth sending
             seconds += here + work
             continue
-        tasks, out, back = tasks + reads * shares, out + sent, back + received
-        seconds += here + work * ceil(shares / workers) / shares
-        seconds += (sent + received) / _BANDWIDTH + reads * shares * _TASK_SECONDS
+        tasks, out, back = tasks + reads * batches, out + sent, back + received
+        seconds += here + work * ceil(batches / workers) / batches
+        seconds += (sent + received) / _BANDWIDTH + reads * batches * _TASK_SECONDS
     return Distribution(workers, tasks, out, back, seconds, alone)
 
 
-def _of_shares(core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int) -> tuple[int, int, int]:
-    """Shares of a pass, bytes sent and bytes received: the other cores once a pass, rows with every share."""
+def _of_batches(
+    core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int
+) -> tuple[int, int, int]:
+    """Batches of a pass, bytes sent and bytes received: the other cores once a pass, rows with every batch."""
     numbers = _numbers(core, rank)
     pieces = len(pieces_of(core.plan))
-    shares = share_count(core.plan, pieces, workers)
+    batches = batch_count(core.plan, pieces, workers)
     rows = numbers.pop(core.plan.mode) * itemsize
-    copies, parts = (1, 1) if core.plan.tile_mode is None else (shares, pieces)  # every tile has rows of all slices
+    copies, parts = (1, 1) if core.plan.tile_mode is None else (batches, pieces)  # every tile has rows of all slices
     common = sum(numbers) * itemsize + 8 * sum(core.plan.sizes)
-    return shares, passes * common + (2 * passes - 1) * copies * rows, parts * rows
+    return batches, passes * common + (2 * passes - 1) * copies * rows, parts * rows
 
 
 def _of_regions(

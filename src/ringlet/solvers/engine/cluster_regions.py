@@ -9,17 +9,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.execution import Placement, Profile
-from ringlet.ring.arrays import Run
-from ringlet.ring.chain import Core
-from ringlet.robust import Loss
-from ringlet.solvers.engine.core_plan import CorePlan, plan_core
+from ringlet.execution import Placement
+from ringlet.ring.chain import Core, unfold
+from ringlet.robust import Kernel
+from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.prefetch import hold
-from ringlet.solvers.engine.streamed_pass import StreamedPass, unfold
-from ringlet.solvers.engine.subchain import Workspace
+from ringlet.solvers.engine.sketch import Sketch
+from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import Source
 
-__all__ = ["SpreadRegions", "region_tasks"]
+__all__ = ["ClusterRegions", "region_tasks"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Region: TypeAlias = tuple[slice, ...]
@@ -27,55 +27,52 @@ Region: TypeAlias = tuple[slice, ...]
 _TASKS_A_SLOT = 4  # sent at a time: slots that are done early find work, and the driver's memory is not filled
 _REGIONS_A_TASK = 8  # at most
 
-_workspace = Workspace()  # a worker's threads come back to it
+_resources = Resources()  # a worker's threads use its workspace again
 
 
 @dataclass(frozen=True)
 class RegionTask:
-    """One region: where it is, how to work on it, the cores at its indices, and the direction of a line search."""
+    """One region: where it is, the core to update, the cores at its indices, and the direction of a line search."""
 
     region: Region
-    plan: CorePlan
-    cores: Sequence[Core]
+    mode: int
+    cores: list[Core]
     direction: Floats | None
 
 
-class SpreadRegions:
-    """A pass like `RegionPass`, to the bit, with some regions in the hands of every worker.
+class ClusterRegions:
+    """A pass like `RegionPass`, to the bit, in which every worker computes some regions.
 
     Parameters
     ----------
     regions : sequence of blocks
-    cores : sequence of arrays
-    mode : int
-        The core that is updated, k.
-    scale : float
+    sketch : Sketch
+        All entries.
+    data_range : float
         The data are divided by it as they are read.
     placement : Placement
     """
 
-    def __init__(
-        self, regions: Sequence[Region], cores: Sequence[Core], mode: int, scale: float, placement: Placement
-    ) -> None:
+    def __init__(self, regions: Sequence[Region], sketch: Sketch, data_range: float, placement: Placement) -> None:
         self._regions = regions
-        self._cores = cores
-        self._mode = mode
-        self._scale = scale
+        self._cores = sketch.cores
+        self._mode = sketch.mode
+        self._data_range = data_range
         self._placement = placement
-        self.rows = unfold(cores[mode])
+        self.rows = unfold(sketch.cores[sketch.mode])
 
-    def gradient(self, loss: Loss, width: float, run: Run) -> Floats:  # noqa: ARG002 - workers do it, not threads
-        """Rows of ``d = (W o P o (X - A S^T)) S``."""
+    def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
+        """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights, which are not kept."""
         out = np.zeros_like(self.rows)
-        for region, rows in zip(self._regions, self._each(loss, width, None), strict=True):
+        for region, rows in zip(self._regions, self._each(kernel, None), strict=True):
             out[region[self._mode]] += rows
-        return out
+        return out, Weights(kernel)
 
-    def curvature(self, direction: Floats, loss: Loss, width: float, run: Run) -> float:  # noqa: ARG002
+    def curvature(self, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
-        return float(sum(self._each(loss, width, direction)))
+        return float(sum(self._each(weights.kernel, direction)))
 
-    def _each(self, loss: Loss, width: float, direction: Floats | None) -> Iterator[Any]:
+    def _each(self, kernel: Kernel, direction: Floats | None) -> Iterator[Any]:
         """What every region contributes, in their order."""
         slots, regions = self._placement.slots, self._regions
         count = region_tasks(len(regions), slots)
@@ -85,16 +82,15 @@ class SpreadRegions:
                 [self._task(region, direction) for region in regions[start:stop]]
                 for start, stop in pairwise(bounds[first : first + _TASKS_A_SLOT * slots + 1])
             ]
-            yield from chain.from_iterable(self._placement.map(_work_on_regions, (self._scale, loss, width), tasks))
+            yield from chain.from_iterable(self._placement.map(_work_on_regions, (self._data_range, kernel), tasks))
 
     def _task(self, region: Region, direction: Floats | None) -> RegionTask:
         cores = [np.ascontiguousarray(core[:, chosen, :]) for core, chosen in zip(self._cores, region, strict=True)]
-        plan = plan_core(tuple(core.shape[1] for core in cores), tuple(core.shape[0] for core in cores), self._mode)
-        return RegionTask(region, plan, cores, None if direction is None else direction[region[self._mode]])
+        return RegionTask(region, self._mode, cores, None if direction is None else direction[region[self._mode]])
 
 
 def region_tasks(regions: int, slots: int) -> int:
-    """How many tasks a pass over so many regions makes, on so many slots.
+    """How many tasks a pass over this number of regions makes, on this number of slots.
 
     Examples
     --------
@@ -104,28 +100,16 @@ def region_tasks(regions: int, slots: int) -> int:
     return max(ceil(regions / _REGIONS_A_TASK), min(regions, _TASKS_A_SLOT * slots))
 
 
-def _work_on_regions(
-    source: Source, shared: tuple[float, Loss, float], tasks: Sequence[RegionTask]
-) -> list[Floats | float]:
-    """What every region contributes; runs on the worker."""
-    return [_work_on_region(source, shared, task) for task in tasks]
-
-
-def _work_on_region(source: Source, shared: tuple[float, Loss, float], task: RegionTask) -> Floats | float:
-    """Rows of the gradient, or the curvature along the direction."""
-    scale, loss, width = shared
-    held = hold(source, task.region, tuple(range(len(task.region))))
-    streamed = StreamedPass(
-        held,
-        tuple(map(np.arange, held.shape)),
-        task.cores,
-        task.plan,
-        scale=scale,
-        row_weights=None,
-        weights_room=None,
-        workspace=_workspace,
-        profile=Profile(),
-    )
-    if task.direction is None:
-        return streamed.gradient(loss, width, map)
-    return streamed.curvature(task.direction, loss, width, map)
+def _work_on_regions(source: Source, shared: tuple[float, Kernel], tasks: Sequence[RegionTask]) -> list[Floats | float]:
+    """What every region contributes, rows of the gradient or the curvature along the direction; runs on the worker."""
+    data_range, kernel = shared
+    found: list[Floats | float] = []
+    for task in tasks:
+        held = hold(source, task.region, tuple(range(len(task.region))))
+        sketch = Sketch(held, task.mode, tuple(map(np.arange, held.shape)), task.cores)
+        streamed = StreamedPass(sketch, data_range, _resources)
+        if task.direction is None:
+            found.append(streamed.gradient(kernel)[0])
+        else:
+            found.append(streamed.curvature(task.direction, Weights(kernel)))
+    return found

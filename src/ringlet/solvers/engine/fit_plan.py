@@ -1,23 +1,22 @@
 """What a whole fit will do and need, told before anything runs."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from ringlet.amounts import format_bytes, round_up
 from ringlet.errors import BudgetError
-from ringlet.ring.ranks import bond_limits
-from ringlet.ring.transfer import kept_numbers
+from ringlet.ring.gram import kept_numbers
+from ringlet.ring.ranks import bond_limits, parameters
 from ringlet.sampling import ChunkDraw
 from ringlet.solvers.engine.core_plan import CorePlan, core_sizes, plan_core
 from ringlet.sources import Chunks
 from ringlet.sources.base import aligned_blocks
 from ringlet.sources.chunked import CELL_ENTRIES
 
-__all__ = ["REGION_ENTRIES", "CoreCost", "FitPlan", "plan_fit"]
+__all__ = ["REGION_ENTRIES", "CoreCost", "FitPlan", "FitWork", "plan_fit"]
 
-# Entries of stored data that a method which looks at all of them holds at a time. Fixed, whatever the budget, because
-# bits depend on where the data are cut.
+# Entries of stored data that a method which uses all of them holds at a time. Fixed, whatever the budget, because bits
+# depend on where the data are cut.
 REGION_ENTRIES = 1 << 23
 
 _KEPT_WEIGHTS = 1 << 28  # without a budget, weights up to this size are kept for the line search, unless
@@ -114,65 +113,69 @@ def _amounts(cost: CoreCost | FitPlan) -> tuple[str, str, str]:
     return f"{cost.operations / 1e9:.3g}", format_bytes(cost.bytes_read), format_bytes(cost.memory)
 
 
-def plan_fit(
-    shape: Sequence[int],
-    rank: Sequence[int],
-    *,
-    samples: int | None,
-    by_rows: bool,
-    data_itemsize: int,
-    itemsize: int,
-    threads: int,
-    memory: int | None,
-    products: Sequence[int] | None = None,
-    chunks: Chunks | None = None,
-    uniform: bool = False,
-    beside: int = 0,
-) -> FitPlan:
-    """Plan the updates of all cores within a memory budget.
+@dataclass(frozen=True)
+class FitWork:
+    """What is to be planned.
 
-    Parameters
+    Attributes
     ----------
-    shape, rank : sequences of int
-    samples : int or None
-        Columns used in a core update; None: all.
-    by_rows : bool
-        Columns are drawn one by one, not as a subtensor.
+    shape, rank : tuple of int
     data_itemsize, itemsize : int
         Bytes of an entry of the data, and of a number in the cores.
     threads : int
     memory : int or None
         Budget for working memory in bytes.
-    products : sequence of int, optional
-        Products of the subchain with all slices in each core's update, for methods without weights; by default those
-        of a robust update.
-    chunks : tuple of tuples of int, optional
-        Of data that are stored in chunks: parts of them are held in memory.
+    samples : int or None
+        Columns used in a core update; None: all.
+    by_rows : bool
+        Columns are drawn one by one, not as a subtensor.
     uniform : bool
         Subtensors are drawn without regard to chunks.
+    chunks : tuple of tuples of int, optional
+        Of data that are stored in chunks: parts of them are held in memory.
+    products : tuple of int, optional
+        Products of the subchain with all slices in each core's update, for methods without weights; by default those
+        of a robust update.
     beside : int
         Bytes that the fit holds for other things.
+    """
+
+    shape: tuple[int, ...]
+    rank: tuple[int, ...]
+    data_itemsize: int
+    itemsize: int
+    threads: int
+    memory: int | None
+    samples: int | None = None
+    by_rows: bool = False
+    uniform: bool = False
+    chunks: Chunks | None = None
+    products: tuple[int, ...] | None = None
+    beside: int = 0
+
+
+def plan_fit(work: FitWork) -> FitPlan:
+    """Plan the updates of all cores within a memory budget.
 
     Raises
     ------
     BudgetError
         If even the leanest plan needs more; the message names the smallest possible budget.
     """
-    shape, rank = tuple(shape), tuple(rank)
-    ring_bytes = itemsize * sum(
-        rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape)
-    )
+    shape, rank, itemsize, data_itemsize = work.shape, work.rank, work.itemsize, work.data_itemsize
+    memory, chunks, products = work.memory, work.chunks, work.products
+    ring_bytes = itemsize * parameters(shape, rank)
     data_bytes = prod(shape) * data_itemsize
-    parts = [_Part.of(shape, rank, mode, samples, by_rows, chunks, uniform) for mode in range(len(shape))]
-    beside += 8 * kept_numbers(shape, rank)
-    least = [_least_memory(part, itemsize, threads) + part.held * (data_itemsize + 1) + beside for part in parts]
+    parts = [_Part.of(work, mode) for mode in range(len(shape))]
+    beside = work.beside + 8 * kept_numbers(shape, rank)
+    least = [_least_memory(part, itemsize, work.threads) + part.held * (data_itemsize + 1) + beside for part in parts]
     buffers = 0 if chunks is None else _read_buffers(chunks, data_itemsize)
     smallest = 2 * ring_bytes + max(least) + buffers
     if memory is not None and smallest > memory:
         raise BudgetError(
             f"memory={format_bytes(memory)} is too little for rank {rank} on shape {shape}; "
             f"the smallest possible budget is {format_bytes(round_up(smallest))}; a smaller rank"
-            f"{'' if samples is None else ' or fewer samples'} needs less"
+            f"{'' if work.samples is None else ' or fewer samples'} needs less"
         )
     next_held = max(part.held for part in parts) * (data_itemsize + 1)
     reads_ahead = chunks is not None and (memory is None or smallest + next_held <= memory)
@@ -234,21 +237,13 @@ class _Part:
     merged: int = 0
 
     @classmethod
-    def of(
-        cls,
-        shape: tuple[int, ...],
-        rank: tuple[int, ...],
-        mode: int,
-        samples: int | None,
-        by_rows: bool,
-        chunks: Chunks | None,
-        uniform: bool,
-    ) -> "_Part":
-        if by_rows and samples is not None:  # an order-2 problem: the core, and one core with all sampled rows
+    def of(cls, work: FitWork, mode: int) -> "_Part":
+        shape, rank, samples, chunks = work.shape, work.rank, work.samples, work.chunks
+        if work.by_rows and samples is not None:  # an order-2 problem: the core, and one core with all sampled rows
             after = rank[(mode + 1) % len(rank)]
             plan = plan_core((shape[mode], samples), (rank[mode], after), 0)
             return cls(plan, plan, merged=3 * samples * rank[mode] * after)
-        if chunks is None or (uniform and samples is not None):
+        if chunks is None or (work.uniform and samples is not None):
             plan = plan_core(core_sizes(shape, mode, samples), rank, mode)
             stored = chunks is not None
             return cls(plan, plan, held=stored * plan.entries, touched=stored * prod(shape))

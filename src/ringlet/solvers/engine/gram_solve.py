@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Run, inverse_cholesky
+from ringlet.ring.arrays import Array64, Mapper, inverse_cholesky
 
 __all__ = ["DenseGram", "Gram", "GramFactor", "solve_once"]
 
@@ -21,21 +21,24 @@ _TILE = 256
 _ROWS = 256
 _SMALL = 64  # rows and columns: up to there the calls take longer than the arithmetic
 _RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
+_LEAST_SHIFT = 1e-280  # added to the diagonal of a matrix of zeros, so that growing it tenfold leads somewhere
+_ATTEMPTS = 24  # at a factorisation: after them the shift is far above ||G||_F, or G is not finite
 
 
 class Gram(Protocol):
-    """A Gram matrix, formed or not (`ringlet.ring.kronecker.KroneckerSum`)."""
+    """A Gram matrix, formed or not (`ringlet.ring.gram.KroneckerSum`)."""
 
     @property
     def size(self) -> int:
         """Number of rows."""
         ...
 
+    @property
     def norm(self) -> float:
         """Frobenius norm."""
         ...
 
-    def fill_lower(self, out: Array64, run: Run = map) -> None:
+    def fill(self, out: Array64, mapper: Mapper = map) -> None:
         """Write the lower triangle into `out`; what is above it may be anything finite."""
         ...
 
@@ -51,11 +54,12 @@ class DenseGram:
         """Number of rows."""
         return len(self.matrix)
 
+    @property
     def norm(self) -> float:
         """Frobenius norm."""
         return sqrt(float(np.vdot(self.matrix, self.matrix)))
 
-    def fill_lower(self, out: Array64, run: Run = map) -> None:  # noqa: ARG002 - too little to share
+    def fill(self, out: Array64, mapper: Mapper = map) -> None:  # noqa: ARG002 - too little to share
         """Write the matrix into `out`."""
         out[...] = self.matrix
 
@@ -71,7 +75,7 @@ class GramFactor:
         Added to the diagonal on top of ``1e-10 ||G||_F``; grown tenfold until the factorisation succeeds.
     dtype : dtype
         Of the right-hand sides to come.
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces.
     room : array of float64, shape (n, n), finite, optional
         Where to work; overwritten.
@@ -79,36 +83,41 @@ class GramFactor:
     Examples
     --------
     >>> import numpy as np
-    >>> factor = GramFactor(DenseGram(np.diag([2.0, 4.0])), 0.0, np.dtype("f8"), map)
-    >>> factor.solve(np.array([[2.0, 2.0]]), map).round(6)
+    >>> factor = GramFactor(DenseGram(np.diag([2.0, 4.0])), 0.0, np.dtype("f8"))
+    >>> factor.solve(np.array([[2.0, 2.0]])).round(6)
     array([[1. , 0.5]])
     """
 
-    def __init__(self, gram: Gram, ridge: float, dtype: np.dtype[Any], run: Run, room: Array64 | None = None) -> None:
+    def __init__(
+        self, gram: Gram, ridge: float, dtype: np.dtype[Any], mapper: Mapper = map, room: Array64 | None = None
+    ) -> None:
         lower = np.zeros((gram.size, gram.size)) if room is None else room
-        run = run if gram.size > _TILE else map  # threads cost more than they bring
+        self._mapper = mapper
+        mapper = mapper if gram.size > _TILE else map  # threads cost more than they bring
         self._starts = range(0, gram.size, _TILE)
-        gram.fill_lower(lower, run)
-        shift = _RELATIVE_RIDGE * gram.norm() + ridge
-        while True:
+        gram.fill(lower, mapper)
+        shift = max(_RELATIVE_RIDGE * gram.norm + ridge, _LEAST_SHIFT)
+        for attempt in range(_ATTEMPTS):
             lower.flat[:: gram.size + 1] += shift
             try:
-                inverses = _factor(lower, run)
+                inverses = _factor(lower, mapper)
                 break
             except np.linalg.LinAlgError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
                 shift *= 10
-                gram.fill_lower(lower, run)
+                gram.fill(lower, mapper)
         self._inverses = [inverse.astype(dtype) for inverse in inverses]
-        self._panels = list(run(lambda start: lower[start : start + _TILE, :start].astype(dtype), self._starts))
+        self._panels = list(mapper(lambda start: lower[start : start + _TILE, :start].astype(dtype), self._starts))
 
-    def solve(self, rows: Floats, run: Run) -> Floats:
+    def solve(self, rows: Floats) -> Floats:
         """``rows @ (G + lambda I)^-1``."""
         out = rows.copy()
 
         def solve_block(start: int) -> None:
             self._solve_in_place(out[start : start + _ROWS])
 
-        for _ in run(solve_block, range(0, len(rows), _ROWS)):
+        for _ in self._mapper(solve_block, range(0, len(rows), _ROWS)):
             pass
         return out
 
@@ -126,7 +135,7 @@ class GramFactor:
                 rows[:, : piece.start] -= rows[:, piece] @ panel
 
 
-def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, run: Run, room: Array64 | None = None) -> Floats:
+def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, mapper: Mapper, room: Array64 | None = None) -> Floats:
     """``rows @ (G + lambda I)^-1``, as by a `GramFactor` that is not needed again.
 
     Small systems are one call of LAPACK.
@@ -134,7 +143,7 @@ def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, run: Run, room: 
     Parameters
     ----------
     gram : Gram, or array (n, n)
-    ridge, run, room
+    ridge, mapper, room
         As in `GramFactor`.
     rows : array, shape (.., n)
 
@@ -151,16 +160,16 @@ def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, run: Run, room: 
 
         size = rows.shape[-1]
         shifted = np.empty((size, size)) if room is None else room
-        gram.fill_lower(shifted)
-        shifted.reshape(-1)[:: size + 1] += _RELATIVE_RIDGE * gram.norm() + ridge
+        gram.fill(shifted)
+        shifted.reshape(-1)[:: size + 1] += _RELATIVE_RIDGE * gram.norm + ridge
         # LAPACK reads rows as columns: both are in its order as they are
         _, solution, failed = dposv(shifted.T, rows.T, overwrite_a=1)
         if not failed:
             return np.asarray(solution.T, rows.dtype)
-    return GramFactor(gram, ridge, rows.dtype, run, room).solve(rows, run)
+    return GramFactor(gram, ridge, rows.dtype, mapper, room).solve(rows)
 
 
-def _factor(gram: Array64, run: Run) -> list[Array64]:
+def _factor(gram: Array64, mapper: Mapper) -> list[Array64]:
     """Cholesky by tiles, in the lower triangle of `gram`; returns the inverses of the diagonal tiles."""
     inverses = []
     size = len(gram)
@@ -179,7 +188,7 @@ def _factor(gram: Array64, run: Run) -> list[Array64]:
             gram[row : row + _TILE, stop : row + _TILE] -= left @ gram[stop : row + _TILE, start:stop].T
 
         for work in (solve_tile, update_row):
-            for _ in run(work, below):
+            for _ in mapper(work, below):
                 pass
     return inverses
 

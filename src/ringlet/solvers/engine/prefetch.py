@@ -44,35 +44,34 @@ class Ahead(Generic[Key, Result]):
     ----------
     function : callable of one argument
         Deterministic.
-    following : callable
-        The argument that will be asked for after this one, or None where that is not certain.
+    wanted : bool
+        Whether to work ahead; there may be no memory for it.
 
     Examples
     --------
-    >>> squares = Ahead(lambda n: n * n, lambda n: n + 1 if n < 3 else None)
-    >>> [squares(n) for n in (1, 2, 2, 3)]
-    [1, 4, 4, 9]
+    >>> squares = Ahead(lambda n: n * n)
+    >>> squares(1, then=2), squares(2, then=3), squares(2), squares(3)
+    (1, 4, 4, 9)
     >>> squares.close()
     """
 
-    def __init__(self, function: Callable[[Key], Result], following: Callable[[Key], Key | None]) -> None:
+    def __init__(self, function: Callable[[Key], Result], wanted: bool = True) -> None:
         self._function = function
-        self._following = following
+        self._wanted = wanted
         self._now: tuple[Key, Result] | None = None
         self._next: tuple[Key, Future[Result]] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ringlet-read")
 
-    def __call__(self, key: Key) -> Result:
-        """The result for this argument; that for the following one is begun."""
+    def __call__(self, key: Key, then: Key | None = None) -> Result:
+        """The result for this argument; that for the following one, if there is one, is begun."""
         if self._now is not None and self._now[0] == key:
             return self._now[1]
         self._now = None  # no two results are in memory while another is made
         waiting, self._next = self._next, None
         result = waiting[1].result() if waiting is not None and waiting[0] == key else self._function(key)
         self._now = key, result
-        following = self._following(key)
-        if following is not None:
-            self._next = following, self._thread.submit(self._function, following)
+        if then is not None and self._wanted:
+            self._next = then, self._thread.submit(self._function, then)
         return result
 
     def close(self) -> None:

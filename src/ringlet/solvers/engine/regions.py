@@ -1,58 +1,23 @@
-"""Which part of the data a core update looks at, and where that part is held meanwhile.
-
-Arrays in memory are read in place. Of stored data the part is read once, into memory, and the next one in the
-background. AWRTRD looks at everything, region by region.
-"""
+"""Passes over all entries of stored data, in regions of whole chunks: one is in memory while the next is being read."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Run
-from ringlet.ring.chain import Core
-from ringlet.robust import Loss
-from ringlet.sampling import ChunkDraw, Purpose, draw_subtensor, stream
+from ringlet.ring.chain import Core, unfold
+from ringlet.robust import Kernel
+from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.fit_plan import REGION_ENTRIES
 from ringlet.solvers.engine.prefetch import Ahead, hold
-from ringlet.solvers.engine.streamed_pass import Floats, StreamedPass, unfold
+from ringlet.solvers.engine.streamed_pass import StreamedPass
 from ringlet.sources import ArraySource, Source
 from ringlet.sources.base import aligned_blocks
 
-__all__ = ["RegionPass", "Regions", "Subtensors"]
+__all__ = ["RegionPass", "Regions"]
 
-Indices: TypeAlias = tuple[NDArray[np.intp], ...]
-
-
-class Subtensors:
-    """Random subtensors for core updates, the same for the same seed, sweep and mode.
-
-    Parameters
-    ----------
-    source : Source
-    samples : int
-        Columns of the unfolding, J.
-    seed : int
-    uniform : bool
-        Draw without regard to chunks.
-    """
-
-    def __init__(self, source: Source, samples: int, seed: int, *, uniform: bool) -> None:
-        self._shape = source.shape
-        self._samples = samples
-        self._seed = seed
-        self._draws: list[ChunkDraw] | None = None
-        if source.chunks is not None and not uniform:
-            chunks = source.chunks
-            self._draws = [ChunkDraw.plan(chunks, samples, whole=mode) for mode in range(len(self._shape))]
-
-    def index(self, sweep: int, mode: int) -> Indices:
-        """Indices used of every mode when core `mode` is updated, all of that mode."""
-        if self._draws is not None:
-            return self._draws[mode].indices(self._seed, Purpose.SAMPLE, sweep, mode)
-        rng = stream(self._seed, Purpose.SAMPLE, sweep, mode)
-        return draw_subtensor(self._shape, self._samples, rng, whole=mode)
+Floats: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Regions:
@@ -61,19 +26,15 @@ class Regions:
     def __init__(self, source: Source, *, ahead: bool) -> None:
         assert source.chunks is not None  # noqa: S101 - only stores have regions
         self.blocks = aligned_blocks(source.chunks, REGION_ENTRIES)
-        natural, count = tuple(range(len(source.shape))), len(self.blocks)
-        # A single region stays; of several, all come again in the next pass.
-        self._read = Ahead(
-            lambda number: hold(source, self.blocks[number], natural),
-            lambda number: (number + 1) % count if ahead and count > 1 else None,
-        )
+        natural = tuple(range(len(source.shape)))
+        self._read: Ahead[int, ArraySource] = Ahead(lambda number: hold(source, self.blocks[number], natural), ahead)
         self._only: ArraySource | None = None
 
     def held(self, number: int) -> ArraySource:
         """The entries of a region."""
         if len(self.blocks) > 1:
-            return self._read(number)
-        if self._only is None:
+            return self._read(number, then=(number + 1) % len(self.blocks))  # all come again in the next pass
+        if self._only is None:  # a single region stays
             self._only = self._read(number)
         return self._only
 
@@ -108,17 +69,17 @@ class RegionPass:
         self._over = over
         self.rows = unfold(cores[mode])
 
-    def gradient(self, loss: Loss, width: float, run: Run) -> Floats:
-        """Rows of ``d = (W o P o (X - A S^T)) S``."""
+    def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
+        """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights, which are not kept."""
         out = np.zeros_like(self.rows)
         for number, block in enumerate(self._regions):
-            out[block[self._mode]] += self._pass(number).gradient(loss, width, run)
-        return out
+            out[block[self._mode]] += self._pass(number).gradient(kernel)[0]
+        return out, Weights(kernel)
 
-    def curvature(self, direction: Floats, loss: Loss, width: float, run: Run) -> float:
+    def curvature(self, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
         return sum(
-            self._pass(number).curvature(direction[block[self._mode]], loss, width, run)
+            self._pass(number).curvature(direction[block[self._mode]], weights)
             for number, block in enumerate(self._regions)
         )
 

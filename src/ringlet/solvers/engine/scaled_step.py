@@ -1,111 +1,154 @@
-"""One step on one core: along the scaled gradient, as far as an exact line search says."""
+"""The paper's step on one core: along the scaled gradient, as far as an exact line search says.
 
+One step serves fits, slices that are appended to a ring, and the refresh of the other cores after them. They differ in
+what is added to the loss of the data: a `Penalty`.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.execution import Profile
-from ringlet.ring.arrays import Array64, Run
-from ringlet.ring.kronecker import KroneckerSum
-from ringlet.robust import Loss
+from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.gram import KroneckerSum
+from ringlet.robust import Kernel
 from ringlet.solvers.engine.block_work import cut
 from ringlet.solvers.engine.gram_solve import solve_once
-from ringlet.solvers.engine.passes import Pass
 from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
+from ringlet.solvers.engine.streamed_pass import Pass
 
-__all__ = ["Scaling", "descend"]
+__all__ = ["CorePenalty", "Penalty", "scaled_step", "solver_of"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
+Solve: TypeAlias = Callable[[Floats], Floats]
 
 _BLOCK_NUMBERS = 1 << 18  # of a core that are worked on at once: temporaries stay small
 
 
+class Penalty(Protocol):
+    """A quadratic term that is added to the loss of the data."""
+
+    def pull(self, gradient: Floats, rows: Floats) -> Floats:
+        """The descent direction d with that of the term added, in place where that is possible."""
+        ...
+
+    def curvature(self, direction: Floats) -> float:
+        """Twice the term along a direction: what it adds to the denominator of the line search."""
+        ...
+
+
 @dataclass(frozen=True)
-class Scaling:
-    """By what a gradient is scaled.
+class CorePenalty:
+    """Ridge and smoothness of one core, ``ridge sum_i s_i ||a_i||^2 + smooth s sum_i ||a_{i+1} - a_i||^2``.
 
     Attributes
     ----------
-    gram : KroneckerSum
-        G.
     ridge, smooth : float
-        Penalties, relative to the mean diagonal of G.
+        Strengths.
     shares : array, shape (rows, 1)
-        For every row, the part of G that its sampled, observed, trusted entries make up; the penalties count in
-        proportion.
-    room : array of float64, shape (n, n)
-        Where to factor G.
+        s_i: for every row, the part of the Gram matrix that its sampled, observed, trusted entries make up. Penalties
+        count in proportion; smoothness, which binds rows together, by their mean s.
+    mapper : callable
+        Used like `map` for independent pieces.
+    before : array, shape (1, columns), optional
+        The row before the first, which does not move: slices that are appended follow it.
     """
 
-    gram: KroneckerSum
     ridge: float
     smooth: float
     shares: Floats
-    room: Array64
+    mapper: Mapper = map
+    before: Floats | None = None
+
+    def pull(self, gradient: Floats, rows: Floats) -> Floats:
+        """``d - ridge s A - smooth s L A``."""
+        number, shares = gradient.dtype.type, self.shares
+        if self.ridge:
+
+            def of_block(block: slice) -> None:
+                gradient[block] -= (number(self.ridge) * shares[block]) * rows[block]
+
+            for _ in self.mapper(of_block, _blocks(rows)):
+                pass
+        if self.smooth:
+            moved = rows if self.before is None else np.concatenate([self.before, rows])
+            gradient -= number(self.smooth * float(shares.mean())) * laplacian(moved)[len(moved) - len(rows) :]
+        return gradient
+
+    def curvature(self, direction: Floats) -> float:
+        """``ridge <s h, h> + smooth s <h, L h>``."""
+        shares, total = self.shares, 0.0
+        if self.ridge:
+            squares = self.mapper(
+                lambda block: float(np.vdot(shares[block] * direction[block], direction[block])), _blocks(direction)
+            )
+            total += self.ridge * sum(squares)
+        if self.smooth:
+            still = [] if self.before is None else [np.zeros_like(self.before)]
+            total += float(shares.mean()) * self.smooth * roughness(np.concatenate([*still, direction]))
+        return total
 
 
-def descend(
-    streamed: Pass, loss: Loss, width: float, scaling: Scaling | None, run: Run, profile: Profile
-) -> Floats | None:
-    """The rows of a core after one scaled steepest descent step with exact line search; None if nowhere to go.
+def solver_of(
+    gram: KroneckerSum, ridge: float, smooth: float, mapper: Mapper = map, room: Array64 | None = None
+) -> Solve:
+    """What scales a gradient: ``h = d (G + lambda I)^-1``, or ``h (G + lambda I) + smooth L h = d``.
 
     Parameters
     ----------
-    streamed : Pass
-        Over what the update looks at.
-    loss : Loss
-    width : float
-        Of the kernel.
-    scaling : Scaling or None
-        None: plain steepest descent.
-    run : callable
+    gram : KroneckerSum
+        G, not zero.
+    ridge, smooth : float
+        At least 0.
+    mapper : callable
         Used like `map` for independent pieces.
-    profile : Profile
+    room : array of float64, shape (n, n), finite, optional
+        Where to factor G; overwritten.
     """
-    gradient = streamed.gradient(loss, width, run)  # d = (W o P o (X - A S^T)) S
-    rows, direction, penalty = streamed.rows, gradient, 0.0
-    number = gradient.dtype.type
-    blocks = cut(len(rows), max(1, _BLOCK_NUMBERS // rows.shape[1]))
-    if scaling is not None:
-        gram, shares = scaling.gram, scaling.shares
-        share = float(shares.mean())  # of penalties that bind rows together
-        level = gram.trace() / gram.size
-        if not (isfinite(level) and level > 0.0):
-            return None
-        ridge, smooth = scaling.ridge * level, scaling.smooth * level
-        if ridge:
+    if smooth:
+        return lambda d: smooth_solve(gram, ridge, smooth, d, mapper, room)
+    return lambda d: solve_once(gram, ridge, d, mapper, room)
 
-            def pull(block: slice) -> None:
-                gradient[block] -= (number(ridge) * shares[block]) * rows[block]
 
-            for _ in run(pull, blocks):
-                pass
-        if smooth:
-            gradient -= number(smooth * share) * laplacian(rows)
-        with profile.part("solve"):
-            if smooth:  # h (G + lambda I) + s L h = d
-                direction = smooth_solve(gram, ridge, smooth, gradient, run, scaling.room)
-            else:
-                direction = solve_once(gram, ridge, gradient, run, scaling.room)  # h = d (G + lambda I)^-1
-        if ridge:
-            penalty += ridge * sum(
-                run(lambda block: float(np.vdot(shares[block] * direction[block], direction[block])), blocks)
-            )
-        if smooth:
-            penalty += share * smooth * roughness(direction)
-    numerator = sum(run(lambda block: float(np.vdot(gradient[block], direction[block])), blocks))
-    denominator = streamed.curvature(direction, loss, width, run) + penalty
-    step = numerator / denominator if denominator > 0.0 else 0.0  # eta = <d, h> / || sqrt(W) o P o (h S^T) ||^2
-    if step == 0.0 or not isfinite(step):
+def scaled_step(
+    data: Pass, kernel: Kernel, penalty: Penalty | None = None, solve: Solve | None = None, mapper: Mapper = map
+) -> Floats | None:
+    """The rows of a core after one scaled steepest descent step with exact line search; None if it cannot move.
+
+    Parameters
+    ----------
+    data : Pass
+        Over what the update looks at.
+    kernel : Kernel
+        By which entries are weighted.
+    penalty : Penalty, optional
+    solve : callable, optional
+        Scales the gradient; without it the step is along the gradient itself.
+    mapper : callable
+        Used like `map` for independent pieces.
+    """
+    rows = data.rows
+    d, weights = data.gradient(kernel)  # d = (W o P o (X - A S^T)) S
+    if penalty is not None:
+        d = penalty.pull(d, rows)
+    h = d.astype(rows.dtype, copy=False) if solve is None else solve(d)  # h = d (G + lambda I)^-1
+    numerator = sum(mapper(lambda block: float(np.vdot(d[block], h[block])), _blocks(rows)))
+    denominator = data.curvature(h, weights) + (0.0 if penalty is None else penalty.curvature(h))
+    eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
+    if eta == 0.0 or not isfinite(eta):
         return None
 
     def move(block: slice) -> None:  # A + eta h, where h was
-        direction[block] *= number(step)
-        direction[block] += rows[block]
+        h[block] *= h.dtype.type(eta)
+        h[block] += rows[block]
 
-    for _ in run(move, blocks):
+    for _ in mapper(move, _blocks(rows)):
         pass
-    return direction
+    return h
+
+
+def _blocks(rows: Floats) -> list[slice]:
+    return cut(len(rows), max(1, _BLOCK_NUMBERS // rows.shape[1]))

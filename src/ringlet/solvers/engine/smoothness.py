@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Run
-from ringlet.ring.kronecker import KroneckerSum
+from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.engine.gram_solve import GramFactor
 
 __all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
@@ -76,7 +76,7 @@ def bands(shifts: Array64, floor: float) -> list[slice]:
 
 
 def smooth_solve(
-    gram: KroneckerSum, ridge: float, smooth: float, rows: Floats, run: Run, room: Array64 | None = None
+    gram: KroneckerSum, ridge: float, smooth: float, rows: Floats, mapper: Mapper, room: Array64 | None = None
 ) -> Floats:
     """``h`` with ``h (G + ridge I) + smooth L h = rows``, up to the width of the bands.
 
@@ -87,7 +87,7 @@ def smooth_solve(
     ridge, smooth : float
         At least 0.
     rows : array, one row a slice
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces.
     room : array of float64, shape (n, n), finite, optional
         Where to work; overwritten.
@@ -98,7 +98,7 @@ def smooth_solve(
     shifts = smooth * frequencies(len(rows))
     for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge):
         shift = ridge + float(np.mean(shifts[band]))
-        waves[band] = GramFactor(gram, shift, rows.dtype, run, room).solve(waves[band], run)
+        waves[band] = GramFactor(gram, shift, rows.dtype, mapper, room).solve(waves[band])
     return np.asarray(idct(waves, axis=0, norm="ortho"))
 
 
@@ -117,26 +117,26 @@ class FollowingFactor:
     slices : int
     dtype : dtype
         Of the right-hand sides.
-    run : callable
+    mapper : callable
         Used like `map` for independent pieces.
     """
 
     def __init__(
-        self, gram: KroneckerSum, ridge: float, smooth: float, slices: int, dtype: np.dtype[Any], run: Run
+        self, gram: KroneckerSum, ridge: float, smooth: float, slices: int, dtype: np.dtype[Any], mapper: Mapper
     ) -> None:
         frequencies = 2.0 - 2.0 * np.cos(np.pi * (2 * np.arange(slices) + 1) / (2 * slices + 1))
         shifts = smooth * frequencies
         self._bands = [
-            (band, GramFactor(gram, ridge + float(np.mean(shifts[band])), dtype, run))
+            (band, GramFactor(gram, ridge + float(np.mean(shifts[band])), dtype, mapper))
             for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge)
         ]
 
-    def solve(self, rows: Floats, run: Run) -> Floats:
+    def solve(self, rows: Floats) -> Floats:
         """``h`` for one row a slice."""
         from scipy.fft import dst  # SciPy takes long to import
 
         waves = dst(np.concatenate([rows, rows[::-1]]), type=1, axis=0, norm="ortho")
         odd = waves[::2]
         for band, factor in self._bands:
-            odd[band] = factor.solve(odd[band], run)
+            odd[band] = factor.solve(odd[band])
         return np.asarray(dst(waves, type=1, axis=0, norm="ortho")[: len(rows)])  # its own inverse

@@ -4,140 +4,119 @@ So nothing of the size (slices x columns) has to exist. The work is cut into pie
 together, always in the same order, wherever they were computed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.execution import Placement, Profile
-from ringlet.ring.arrays import Run
-from ringlet.ring.chain import Core
-from ringlet.robust import Loss
-from ringlet.solvers.engine.block_work import PassInputs, PieceWork, pieces_of
-from ringlet.solvers.engine.core_plan import CorePlan
-from ringlet.solvers.engine.subchain import Workspace
-from ringlet.solvers.engine.worker_batches import share_count, share_out, work_on_share
-from ringlet.sources import Source
+from ringlet.ring.arrays import Mapper
+from ringlet.ring.chain import unfold
+from ringlet.robust import Kernel
+from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Weights, pieces_of
+from ringlet.solvers.engine.core_plan import plan_core
+from ringlet.solvers.engine.sketch import Sketch
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.engine.worker_batches import batch_count, split_pieces, work_on_batch
 
-__all__ = ["StreamedPass", "refold", "unfold"]
+__all__ = ["Pass", "StreamedPass"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
 
 
-def unfold(core: Core) -> Floats:
-    """A_k: the slices of a core as rows, shape (I_k, r_k r_{k+1})."""
-    a, slices, b = core.shape
-    return np.ascontiguousarray(core.transpose(1, 0, 2)).reshape(slices, a * b)
-
-
-def refold(rows: Floats, a: int, b: int) -> Core:
-    """The core whose slices are these rows, shape (a, I_k, b), as a view."""
-    return rows.reshape(len(rows), a, b).transpose(1, 0, 2)
-
-
-class StreamedPass:
-    """The sampled data and cores of one core update, ready to be streamed.
-
-    Parameters
-    ----------
-    source : Source
-    index : tuple
-        Indices used of every mode, all of mode k.
-    cores : sequence of arrays
-        The cores, at those indices.
-    plan : CorePlan
-    scale : float
-        The data are divided by it as they are read.
-    row_weights : array of length J, optional
-        Factor of every column (leverage sampling).
-    weights_room, workspace, profile
-        As in `PieceWork`.
-    placement : Placement, optional
-        The source on a cluster, which does the work if there is enough of it. Weights are not kept there.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        index: Sequence[NDArray[np.intp]],
-        cores: Sequence[Core],
-        plan: CorePlan,
-        *,
-        scale: float,
-        row_weights: Floats | None,
-        weights_room: Floats | None,
-        workspace: Workspace,
-        profile: Profile,
-        placement: Placement | None = None,
-    ) -> None:
-        self._plan = plan
-        self._pieces = pieces_of(plan)
-        self._rows = unfold(cores[plan.mode])
-        others = [np.ascontiguousarray(core[:, :0] if k == plan.mode else core) for k, core in enumerate(cores)]
-        self._inputs = PassInputs(index, others, plan, scale, row_weights)
-        self._shares = 1 if placement is None else share_count(plan, len(self._pieces), placement.slots)
-        self._placement = placement if self._shares > 1 else None
-        self._work_here = partial(
-            PieceWork,
-            source,
-            self._inputs,
-            self._rows,
-            weights_room=weights_room,
-            workspace=workspace,
-            profile=profile,
-        )
+class Pass(Protocol):
+    """What a core update needs of the data that it looks at, wherever they are."""
 
     @property
     def rows(self) -> Floats:
         """A_k before the update."""
-        return self._rows
+        ...
 
-    def gradient(self, loss: Loss, width: float, run: Run) -> Floats:
-        """Rows of ``d = (W o P o (X - A S^T)) S``."""
-        return self._summed(self._each(partial(PieceWork.gradient, loss=loss, width=width), run))
+    def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
+        """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights W o P for the line search."""
+        ...
 
-    def right_hand_side(self, run: Run) -> Floats:
+    def curvature(self, direction: Floats, weights: Weights) -> float:
+        """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
+        ...
+
+
+class StreamedPass:
+    """A pass over one sketch, in pieces: over threads, or in batches over the workers of a cluster.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    data_range : float
+        The data are divided by it as they are read.
+    resources : Resources
+    weights_room : array, optional
+        At least one number an entry: where the weights are kept from the gradient to the line search.
+    """
+
+    def __init__(
+        self, sketch: Sketch, data_range: float, resources: Resources, weights_room: Floats | None = None
+    ) -> None:
+        mode, cores = sketch.mode, sketch.cores
+        plan = plan_core(sketch.sizes, tuple([core.shape[0] for core in cores]), mode)
+        self.rows = unfold(cores[mode])
+        self._pieces = pieces_of(plan)
+        self._source = sketch.source
+        others = [np.ascontiguousarray(core[:, :0] if k == mode else core) for k, core in enumerate(cores)]
+        self._inputs = PassInputs(sketch.index, others, plan, data_range, sketch.row_weights)
+        self._resources = resources
+        self._weights_room = weights_room
+        placement = resources.placement
+        self._batches = 1 if placement is None else batch_count(plan, len(self._pieces), placement.slots)
+
+    def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
+        """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights W o P; on a cluster these are not kept."""
+        weights = Weights(kernel, self._weights_room if self._batches == 1 else None)
+        return self._summed(self._each(partial(BlockWork.gradient, weights=weights))), weights
+
+    def curvature(self, direction: Floats, weights: Weights) -> float:
+        """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
+        return float(sum(self._each(partial(BlockWork.curvature, weights=weights), direction)))
+
+    def residuals(self) -> Floats:
+        """Residuals of all observed entries, as one vector: only for passes over few entries, in this thread."""
+        return np.concatenate([block for piece in self._pieces for block in self._work.residuals(piece)])
+
+    def right_hand_side(self) -> Floats:
         """Rows of ``X S``, the right-hand side of the normal equations of plain least squares."""
-        return self._summed(self._each(PieceWork.right_hand_side, run))
+        return self._summed(self._each(BlockWork.right_hand_side))
 
-    def plain_gradient(self, run: Run) -> tuple[Floats, float]:
+    def plain_gradient(self) -> tuple[Floats, float]:
         """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
         squares: list[float] = []
 
         def rows() -> Iterable[Floats]:
-            for part, square in self._each(PieceWork.plain_gradient, run):
+            for part, square in self._each(BlockWork.plain_gradient):
                 squares.append(square)
                 yield part
 
         return self._summed(rows()), sum(squares)
 
-    def curvature(self, direction: Floats, loss: Loss, width: float, run: Run) -> float:
-        """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
-        return float(sum(self._each(partial(PieceWork.curvature, loss=loss, width=width), run, direction)))
-
-    def residuals(self) -> Floats:
-        """Residuals of all observed entries, as one vector: only for passes over few entries."""
-        return np.concatenate([block for blocks in self._each(PieceWork.residuals, map) for block in blocks])
-
-    def _each(self, compute: Callable[..., Result], run: Run, direction: Floats | None = None) -> Iterable[Result]:
-        """What every piece contributes, in the order of the pieces; `compute` is a method of `PieceWork`."""
-        if self._placement is not None:
-            shares = share_out(self._pieces, self._shares, self._rows, direction)
-            return chain.from_iterable(self._placement.map(work_on_share, (self._inputs, compute), shares))
+    def _each(self, compute: Callable[..., Result], direction: Floats | None = None) -> Iterable[Result]:
+        """What every piece contributes, in the order of the pieces; `compute` is a method of `BlockWork`."""
+        placement = self._resources.placement
+        if placement is not None and self._batches > 1:
+            batches = split_pieces(self._pieces, self._batches, self.rows, direction)
+            return chain.from_iterable(placement.map(work_on_batch, (self._inputs, compute), batches))
         given = {} if direction is None else {"direction": direction}
-        return run(partial(compute, self._work, **given), self._pieces)
+        mapper: Mapper = self._resources.mapper
+        return mapper(partial(compute, self._work, **given), self._pieces)
 
     @cached_property
-    def _work(self) -> PieceWork:
-        return self._work_here()
+    def _work(self) -> BlockWork:
+        return BlockWork(self._source, self._inputs, self.rows, self._resources)
 
     def _summed(self, parts: Iterable[Floats]) -> Floats:
         """Rows of all slices, from the rows of every piece; tiles add up."""
-        out = np.zeros_like(self._rows)
+        out = np.zeros_like(self.rows)
         for piece, rows in zip(self._pieces, parts, strict=True):
             out[piece.slices] += rows
         return out

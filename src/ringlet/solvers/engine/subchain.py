@@ -5,6 +5,8 @@ that is cheaper, with) the subchain being formed. All large products are single 
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from math import prod
 from threading import local
 from typing import Any, Protocol, TypeAlias
@@ -12,12 +14,16 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.execution import Placement, Profile
+from ringlet.ring.arrays import Mapper
 from ringlet.ring.chain import Core, merge
 from ringlet.solvers.engine.core_plan import CorePlan
 
-__all__ = ["Operator", "Workspace", "build_operator"]
+__all__ = ["Operator", "Resources", "Workspace", "build_operator"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
+
+_UNTIMED = nullcontext()
 
 
 class Workspace(local):
@@ -33,6 +39,31 @@ class Workspace(local):
         if flat is None or flat.size < size:
             flat = self._arrays[name, dtype] = np.empty(size, dtype)
         return flat[:size].reshape(shape)
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where the work of a pass runs, and the memory that passes share. None of it changes a bit of a result.
+
+    Attributes
+    ----------
+    mapper : callable
+        Used like `map` for independent pieces.
+    placement : Placement or None
+        The data on a cluster, which does the work if there is enough of it.
+    profile : Profile or None
+        Records where the time goes: gather, forward, weights, adjoint, search, Gram, solve.
+    workspace : Workspace
+    """
+
+    mapper: Mapper = map
+    placement: Placement | None = None
+    profile: Profile | None = None
+    workspace: Workspace = field(default_factory=Workspace)
+
+    def part(self, name: str) -> AbstractContextManager[None]:
+        """Count the time of a block of code towards a part, if there is a profile."""
+        return _UNTIMED if self.profile is None else self.profile.part(name)
 
 
 class Operator(Protocol):
@@ -57,12 +88,11 @@ def build_operator(plan: CorePlan, cores: Sequence[Core], workspace: Workspace) 
         All cores, sampled (and tiled) already; core k itself is not looked at.
     workspace : Workspace
     """
+    first = _in_data_order([cores[mode] for mode in plan.first], plan.first)
     if not plan.second:
-        chain = _in_data_order(merge([cores[mode] for mode in plan.first]), plan.first, cores)
-        b, columns, a = chain.shape
-        return _Subchain(np.ascontiguousarray(chain.transpose(2, 0, 1)).reshape(a * b, columns), workspace)
-    first = _in_data_order(merge([cores[mode] for mode in plan.first]), plan.first, cores)
-    second = _in_data_order(merge([cores[mode] for mode in plan.second]), plan.second, cores)
+        b, columns, a = first.shape
+        return _Subchain(np.ascontiguousarray(first.transpose(2, 0, 1)).reshape(a * b, columns), workspace)
+    second = _in_data_order([cores[mode] for mode in plan.second], plan.second)
     if plan.flipped:
         first, second = first.swapaxes(0, 2), second.swapaxes(0, 2)
     return _Split(  # from (beta, jF, c) and (c, jS, alpha)
@@ -73,14 +103,15 @@ def build_operator(plan: CorePlan, cores: Sequence[Core], workspace: Workspace) 
     )
 
 
-def _in_data_order(merged: Core, part: Sequence[int], cores: Sequence[Core]) -> Core:
-    """Reorder merged indices from ring order to ascending modes, in which the data lie in memory."""
-    if list(part) == sorted(part):
+def _in_data_order(cores: Sequence[Core], modes: Sequence[int]) -> Core:
+    """Merge cores in ring order; the merged index has their modes in ascending order, as the data lie in memory."""
+    merged = merge(cores)
+    if list(modes) == sorted(modes):
         return merged
     left, _, right = merged.shape
-    axes = sorted(range(len(part)), key=lambda position: part[position])
-    unmerged = merged.reshape(left, *(cores[mode].shape[1] for mode in part), right)
-    return unmerged.transpose(0, *(axis + 1 for axis in axes), len(part) + 1).reshape(merged.shape)
+    axes = np.argsort(modes)
+    unmerged = merged.reshape(left, *[core.shape[1] for core in cores], right)
+    return unmerged.transpose(0, *(axes + 1), len(modes) + 1).reshape(merged.shape)
 
 
 class _Subchain:

@@ -1,4 +1,4 @@
-"""A pass over many machines: its pieces in shares, each with the rows of core k that its pieces need.
+"""A pass on a cluster: neighbouring pieces in batches, each with the rows of core k that its pieces need.
 
 Which pieces go together changes no bit of the result: pieces are computed and summed one by one.
 """
@@ -11,28 +11,27 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.execution import Profile
-from ringlet.solvers.engine.block_work import PassInputs, Piece, PieceWork
+from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Piece
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.prefetch import hold
-from ringlet.solvers.engine.subchain import Workspace
+from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource, Source
 
-__all__ = ["ENTRY_SECONDS", "Share", "share_count", "share_out", "work_on_share"]
+__all__ = ["ENTRY_SECONDS", "Batch", "batch_count", "split_pieces", "work_on_batch"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
 Span = TypeVar("Span", slice, slice | None)
 
-_LEAST_SECONDS = 0.05  # of a share: below that, sending it costs more than working on it
-_SHARES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
+_LEAST_SECONDS = 0.05  # of a batch: below that, sending it costs more than working on it
+_BATCHES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
 ENTRY_SECONDS = 1e-8  # for reading and weighting an entry, beside the products
 
-_workspace = Workspace()  # a worker's threads come back to it
+_resources = Resources()  # a worker's threads use its workspace again
 
 
 @dataclass(frozen=True)
-class Share:
+class Batch:
     """Some pieces of a pass, and the rows that they need.
 
     Attributes
@@ -50,29 +49,29 @@ class Share:
     direction: Floats | None
 
 
-def share_count(plan: CorePlan, pieces: int, slots: int) -> int:
-    """How many shares a pass is worth, on so many slots; 1: it is not worth sending."""
+def batch_count(plan: CorePlan, pieces: int, slots: int) -> int:
+    """How many batches a pass is worth, on this number of slots; 1: it is not worth sending."""
     seconds = 2 * plan.seconds + plan.entries * ENTRY_SECONDS
-    return max(1, min(pieces, int(seconds / _LEAST_SECONDS), _SHARES_A_SLOT * slots))
+    return max(1, min(pieces, int(seconds / _LEAST_SECONDS), _BATCHES_A_SLOT * slots))
 
 
-def share_out(pieces: Sequence[Piece], count: int, rows: Floats, direction: Floats | None) -> list[Share]:
-    """Neighbouring pieces together, in `count` shares of nearly equal size."""
+def split_pieces(pieces: Sequence[Piece], count: int, rows: Floats, direction: Floats | None) -> list[Batch]:
+    """Neighbouring pieces together, in `count` batches of nearly equal size."""
     bounds = [len(pieces) * place // count for place in range(count + 1)]
-    shares = []
+    batches = []
     for start, stop in pairwise(bounds):
         own = pieces[start:stop]
         span = slice(own[0].slices.start, own[-1].slices.stop)
-        shares.append(Share(own, rows[span], None if direction is None else direction[span]))
-    return shares
+        batches.append(Batch(own, rows[span], None if direction is None else direction[span]))
+    return batches
 
 
-def work_on_share(source: Source, shared: tuple[PassInputs, Callable[..., Result]], share: Share) -> list[Result]:
-    """What every piece of a share contributes; runs on the worker, which reads the data of the share once."""
+def work_on_batch(source: Source, shared: tuple[PassInputs, Callable[..., Result]], batch: Batch) -> list[Result]:
+    """What every piece of a batch contributes; runs on the worker, which reads the data of the batch once."""
     inputs, compute = shared
-    held, own, pieces = _held(source, inputs, share.pieces)
-    work = PieceWork(held, own, share.rows, workspace=_workspace, profile=Profile())
-    given = {} if share.direction is None else {"direction": share.direction}
+    held, own, pieces = _held(source, inputs, batch.pieces)
+    work = BlockWork(held, own, batch.rows, _resources)
+    given = {} if batch.direction is None else {"direction": batch.direction}
     return [compute(work, piece, **given) for piece in pieces]
 
 

@@ -1,335 +1,346 @@
-"""A fit by AWRTRD or SAWRTRD under way: scaled steepest descent on one core after the other."""
+"""Algorithm 1 of the paper, with the corrections of docs/methods.md: a state, and the step that leads to the next one.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf, nan, prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+    for every core k:
+        draw index sets I                              RStS: X_I, P_I and the cores at I
+        E = X_I - A_k S_I^T                            residuals, on a pilot; from them sigma
+        W = exp(-E^2 / (2 sigma^2))
+        d = (W o P_I o E) S_I                          gradient
+        h = d (G_k + lambda I)^-1                      scaled by the Gram matrix G_k (FGMC)
+        eta = <d, h> / || sqrt(W) o P_I o (h S_I^T) ||^2
+        A_k <- A_k + eta h
+    stop when D = A_N G_N A_N^T changes little
+
+A state is immutable and a step gives a new one. To try something is to take a step from a state, and to keep or drop
+what comes out. The cores are those of the data divided by their range. AWRTRD is the same with all indices.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from math import inf, isfinite, nan, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringlet.errors import FormatError
 from ringlet.execution import Placement, Profile, Threads
 from ringlet.ring import GramChain
-from ringlet.ring.balance import balanced
-from ringlet.ring.chain import Core
-from ringlet.robust import LOSSES, Kernel
-from ringlet.solvers.base import check_fits_machine, working_dtype
-from ringlet.solvers.driver import RunState, SweepReport
+from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.chain import Core, balanced_cores, refold
+from ringlet.ring.gram import relative_change
+from ringlet.robust import LOSSES, Kernel, PilotStats
+from ringlet.robust.widths import NARROWING
+from ringlet.solvers.base import Problem, working_dtype
+from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
-from ringlet.solvers.engine.passes import Passes
-from ringlet.solvers.engine.sampler import Draws, check_sampling
-from ringlet.solvers.engine.scaled_step import Scaling, descend
-from ringlet.solvers.engine.sketch import Sketch, pilot_of
-from ringlet.solvers.engine.streamed_pass import refold
-from ringlet.solvers.problem import Problem
+from ringlet.solvers.engine.scaled_step import CorePenalty, Solve, scaled_step, solver_of
+from ringlet.solvers.engine.sketch import Sketch
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import name_cores, recall_cores, recall_number
-from ringlet.solvers.sawrtrd.convergence import last_mode_gram, relative_change
-from ringlet.solvers.sawrtrd.pilot import NARROWING, Trust, rule_width
-from ringlet.solvers.sawrtrd.ridge import automatic_ridge, unknowns_per_entry
-from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
-from ringlet.solvers.tuning.tuned_parameters import Penalties
+from ringlet.solvers.saved_state import NOT_SAVED, by_name, from_names
+from ringlet.solvers.sawrtrd.penalties import Penalties, unknowns_per_entry
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
 
-if TYPE_CHECKING:
-    from ringlet.solvers.sawrtrd.settings import RobustRing
+__all__ = ["Algorithm", "CoreReport", "FitState", "RingRun", "resumed_state", "start_run"]
 
-__all__ = ["Position", "RobustRun", "Step"]
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
-
-_ENOUGH = 20  # observed entries of a slice for each of its unknowns,
-_FEWEST = 1 << 18  # and in all so many entries, observed or not: fewer cost hardly less
-_IDLE_SWEEPS = 3  # so many sweeps without a move, on samples that hold data, end a fit
+_IDLE_SWEEPS = 3  # sweeps without a move, on samples that hold data, that end a fit
+_ENTRIES_PER_UNKNOWN = 20  # observed entries of a slice for each of its unknowns: enough while a ring is small,
+_LEAST_ENTRIES = 1 << 18  # and in all at least this number of entries, observed or not: fewer cost hardly less
 
 
 @dataclass(frozen=True)
-class Step:
-    """What became of a core update: the trust in its sketch, and whether the core moved."""
+class FitState:
+    """Where a fit stands.
 
-    trust: Trust
+    Attributes
+    ----------
+    cores : tuple of arrays
+        Z_1 .. Z_N, of the data divided by their range.
+    penalties : Penalties
+    sigma : float
+        Kernel width of the last sweep, in the data's units; infinite before the first.
+    narrowest : float
+        The kernel width must not go below this in the present sweep, in data ranges.
+    idle_sweeps : int
+        How many sweeps in a row have moved no core.
+    grams : GramChain
+        Gram matrices of the subchains of these cores.
+    plan : FitPlan
+        How updates of a ring of this rank are computed.
+    last_gram : array or None
+        D after the last sweep; the stop rule compares it with the next.
+    enough_for : tuple of int or None
+        Updates look at no more entries than a ring of this rank needs; None: at all that the solver asks for.
+    """
+
+    cores: tuple[Core, ...]
+    penalties: Penalties
+    sigma: float
+    narrowest: float
+    idle_sweeps: int
+    grams: GramChain = field(repr=False, metadata=NOT_SAVED)
+    plan: FitPlan = field(repr=False, metadata=NOT_SAVED)
+    last_gram: Array64 | None = field(default=None, repr=False, metadata=NOT_SAVED)
+    enough_for: tuple[int, ...] | None = field(default=None, metadata=NOT_SAVED)
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        """The bond before every mode."""
+        return tuple([core.shape[0] for core in self.cores])
+
+    def with_core(self, k: int, core: Core) -> "FitState":
+        """The same with another core k, of the same bonds."""
+        return replace(self, cores=(*self.cores[:k], core, *self.cores[k + 1 :]), grams=self.grams.with_core(k, core))
+
+
+@dataclass(frozen=True)
+class CoreReport:
+    """What became of a core update: the statistics of its pilot, and whether the core moved."""
+
+    pilot: PilotStats
     moved: bool
 
 
 @dataclass(frozen=True)
-class Position:
-    """Where a fit stands between two sweeps."""
+class Algorithm:
+    """AWRTRD or SAWRTRD on given data.
 
-    cores: tuple[Core, ...]
-    sigma: float
-    narrowest: float
-    shape_gram: Floats | None
-    penalties: Penalties
-
-
-class RobustRun:
-    """A fit under way.
-
-    The cores describe the data divided by its size; they are replaced, never written to, so a ring that was handed out
-    stays as it is.
+    Attributes
+    ----------
+    settings : RobustRing
+    problem : Problem
+    scale : Scale
+        Robust measures of the data.
+    engine : Engine
+    last_sweep : int or None
+        The number of the last sweep; None if other sweeps may come between one and the next.
+    beside : int
+        Bytes that the fit holds for other things; plans count them.
     """
 
-    def __init__(
-        self,
-        solver: "RobustRing",
-        problem: Problem,
-        threads: Threads,
-        placement: Placement | None = None,
-        *,
-        samples: int | None,
-        sampling: str,
-        steady: bool = True,
-    ) -> None:
-        self._solver = solver
-        self._problem = problem
-        self._run = threads.run
-        self._placement = placement
-        self._samples = samples
-        self._sampling = sampling
-        self._steady = steady  # the sweep after this one has the next number
-        self._all_modes = range(len(problem.source.shape))
-        self.profile = Profile()
-        self._loss = LOSSES[solver.loss]
-        source = problem.source
-        check_sampling(sampling, source, placement)
-        self._dtype = working_dtype(source.dtype, solver.dtype)
-        self._plan = self._checked_plan(problem.rank)
-        scale = self._scale = measure(source, problem.survey, problem.seed)
-        self._size = scale.size
-        check_representable(scale.size, self._dtype)
-        if problem.init is None:
-            self._cores = random_start(source.shape, problem.rank, scale.centre, self._dtype, problem.seed)
+    settings: RobustRing
+    problem: Problem
+    scale: Scale
+    engine: Engine
+    last_sweep: int | None = None
+    beside: int = 0
+
+    @classmethod
+    def of(
+        cls, settings: RobustRing, problem: Problem, resources: Resources, *, tuned: bool = False, beside: int = 0
+    ) -> "Algorithm":
+        """Measure the data, and open them for reading. In a fit that is `tuned`, sweeps need not follow each other."""
+        plan = settings.plan_of(problem, problem.rank, beside)
+        scale = measure(problem.source, problem.survey, problem.seed)
+        check_representable(scale.data_range, working_dtype(problem.source.dtype, settings.dtype))
+        engine = Engine(problem, settings.sampling_rule(), scale.data_range, resources, reads_ahead=plan.reads_ahead)
+        return cls(settings, problem, scale, engine, None if tuned else settings.sweeps, beside)
+
+    def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
+        """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
+        problem, scale, settings = self.problem, self.scale, self.settings
+        shape, dtype = problem.source.shape, working_dtype(problem.source.dtype, settings.dtype)
+        narrowest = scale.reach  # no narrower in the first sweep: what stands out from a background is kept
+        if problem.init is not None and rank is None:
+            cores = given_start(problem.init, shape, problem.rank, scale.data_range, dtype)
+            narrowest = 0.0
         else:
-            self._cores = given_start(problem.init, source.shape, problem.rank, scale.size, self._dtype)
-        self.penalties = solver.penalties(len(source.shape))
-        self.sized_for: tuple[int, ...] | None = None  # updates look at what a ring of this rank needs; None: at all
-        self._unknowns = unknowns_per_entry(source.shape, problem.rank)
-        self._grams = GramChain(self._cores, self._run)
-        self._gram_room = np.zeros(0)
-        self._passes = Passes(self._size, self._dtype, self.profile)
-        self._passes.prepare(self._plan)
-        self._draws = self._open(problem)
-        self._shape_gram: Floats | None = None  # D after the last sweep
-        self.sigma = inf
-        self._idle_sweeps = 0  # how many sweeps running have moved no core
-        # The kernel width must not go below this in the present sweep.
-        self._narrowest = scale.reach if problem.init is None else 0.0
+            cores = random_start(shape, rank or problem.rank, scale.centre, dtype, problem.seed, attempt)
+        bonds = tuple([core.shape[0] for core in cores])
+        plan, grams = settings.plan_of(problem, bonds, self.beside), GramChain(cores, self.mapper)
+        return FitState(tuple(cores), settings.penalties(len(shape)), inf, narrowest, 0, grams, plan)
+
+    def sweep(self, state: FitState, number: int) -> tuple[FitState, SweepReport]:
+        """Update every core once, in a sweep of this number."""
+        reports = []
+        for k in range(len(state.cores)):
+            state, report = self.update(state, number, k)
+            reports.append(report)
+        return self.report(state, reports)
+
+    def update(self, state: FitState, number: int, k: int, *, alone: bool = False) -> tuple[FitState, CoreReport]:
+        """Update core k; `alone` if no other update of this sweep follows."""
+        engine, rows = self.engine, None
+        moment, then = (number, k), None if alone else self._following(number, k, len(state.cores))
+        with engine.resources.part(f"mode {k}"):
+            sketch = engine.sample(state.cores, moment, columns=self._few_columns(state, k), then=then)  # X_I, P_I
+            pilot = self._pilot(state, sketch, moment)  # sigma
+            penalty, solve = self._scaling(state, sketch, pilot, k)  # G_k, lambda
+            if solve is not None or self.settings.scaling == "none":
+                data = engine.pass_over(sketch, k, state.plan)
+                rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper)  # A_k + eta h
+        if rows is None:
+            return state, CoreReport(pilot, moved=False)
+        before, _, after = state.cores[k].shape
+        return state.with_core(k, refold(rows, before, after)), CoreReport(pilot, moved=True)
+
+    def report(self, state: FitState, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
+        """Close a sweep: the state that the next one begins at, and what the driver needs to know."""
+        data_range = self.scale.data_range
+        pilots = [report.pilot for report in reports if report.pilot.measured]
+        gram = state.grams.unfolding_gram(len(state.cores) - 1)  # D = A_N G_N A_N^T
+        change = relative_change(gram, state.last_gram) * self.scale.level  # against the data's range, not their level
+        settling = not pilots  # samples without data say nothing of convergence
+        sigma, narrowest, idle = state.sigma, state.narrowest, state.idle_sweeps
+        if pilots:
+            width = pilots[-1].kernel.width
+            settling = self.settings.width_rule().adapts and width <= state.narrowest < inf
+            sigma, narrowest = width * data_range, NARROWING * width
+            idle = 0 if any(report.moved for report in reports) else idle + 1
+        cores = balanced_cores(state.cores)
+        if cores is not None:
+            state = replace(state, cores=tuple(cores), grams=GramChain(cores, self.mapper))
+        state = replace(state, sigma=sigma, narrowest=narrowest, idle_sweeps=idle, last_gram=gram)
+        return state, SweepReport(
+            change=change,
+            loss=_mean([pilot.loss for pilot in pilots]) * data_range * data_range,
+            sigma=sigma,
+            mean_weight=_mean([pilot.mean_weight for pilot in pilots]),
+            stalled=idle >= _IDLE_SWEEPS,
+            settling=settling,
+        )
+
+    def with_cores(self, state: FitState, cores: Sequence[Core]) -> FitState:
+        """The state with other cores, of other bonds perhaps."""
+        rank = tuple([core.shape[0] for core in cores])
+        if rank != state.rank:
+            plan = self.settings.plan_of(self.problem, rank, self.beside)
+            return replace(state, cores=tuple(cores), grams=GramChain(cores, self.mapper), plan=plan)
+        for k, core in enumerate(cores):
+            if core is not state.cores[k]:
+                state = state.with_core(k, core)
+        return state
+
+    def on(self, problem: Problem, placement: Placement | None) -> "Algorithm":
+        """The same for the same tensor with other entries observed; this one reads no more."""
+        self.engine.close()
+        rule, resources = self.settings.sampling_rule(), replace(self.engine.resources, placement=placement)
+        plan = self.settings.plan_of(problem, problem.rank, self.beside)
+        engine = Engine(problem, rule, self.scale.data_range, resources, reads_ahead=plan.reads_ahead)
+        return replace(self, problem=problem, engine=engine)
+
+    @property
+    def mapper(self) -> Mapper:
+        """Used like `map` for independent pieces of work."""
+        return self.engine.resources.mapper
+
+    def _pilot(self, state: FitState, sketch: Sketch, moment: Moment) -> PilotStats:
+        """Kernel width, loss and mean weight, from a small random part of the sketch, if that holds data."""
+        residuals = self.engine.pilot_residuals(sketch, moment)
+        loss, data_range = LOSSES[self.settings.loss], self.scale.data_range
+        if not residuals.size:
+            return PilotStats(Kernel(state.sigma / data_range, loss))
+        rule = self.settings.width_rule()
+        width = rule.width(residuals, data_range)
+        if rule.adapts:
+            width = max(state.penalties.width * width, state.narrowest)
+        return PilotStats.of(residuals, Kernel(width, loss))
+
+    def _scaling(
+        self, state: FitState, sketch: Sketch, pilot: PilotStats, k: int
+    ) -> tuple[CorePenalty | None, Solve | None]:
+        """The penalties on core k, and what scales its gradient; (None, None) without scaling, or where G_k is zero."""
+        settings, survey, shape = self.settings, self.problem.survey, self.problem.source.shape
+        if settings.scaling == "none":
+            return None, None
+        local = settings.scaling == "local"
+        grams, place = (GramChain(sketch.cores, self.mapper), sketch.mode) if local else (state.grams, k)
+        with self.engine.resources.part("Gram"):
+            gram = grams.without(place)  # G_k = S_k^T S_k
+        level = gram.trace() / gram.size
+        if not (isfinite(level) and level > 0.0):
+            return None, None
+        unknowns, observed = unknowns_per_entry(shape, state.rank), survey.observed / prod(shape)
+        strength = state.penalties.ridge_for(unknowns, pilot.mean_weight * observed)
+        ridge = self.scale.penalty_unit * strength * level
+        smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
+        part = pilot.mean_weight * sketch.columns / (prod(shape) // shape[k])  # of the entries, that count
+        shares = (survey.shares(k) * part).astype(state.cores[k].dtype)[:, np.newaxis]
+        solve = solver_of(gram, ridge, smooth, self.mapper, self.engine.gram_room(gram.size))
+        profile = self.engine.resources.profile
+        solve = solve if profile is None else profile.timed("solve", solve)
+        return CorePenalty(ridge, smooth, shares, self.mapper), solve
+
+    def _few_columns(self, state: FitState, k: int) -> int | None:
+        """As many columns of data in memory as a slice needs, if these are fewer than the solver asks for."""
+        source, rank = self.problem.source, state.enough_for
+        if rank is None or source.chunks is not None:
+            return None
+        columns, length = prod(source.shape) // source.shape[k], source.shape[k]
+        unknowns = rank[k] * rank[(k + 1) % len(rank)]
+        observed = self.problem.survey.observed / prod(source.shape)
+        enough = max(int(_ENTRIES_PER_UNKNOWN * unknowns / observed), _LEAST_ENTRIES // length) + 1
+        return enough if enough < min(self.settings.sampling_rule().samples or inf, columns) else None
+
+    def _following(self, number: int, k: int, order: int) -> Moment | None:
+        """The core update after this one; None where something else may be tried first."""
+        if k + 1 < order:
+            return number, k + 1
+        return (number + 1, 0) if self.last_sweep is not None and number < self.last_sweep else None
+
+
+class RingRun:
+    """A fit of a given rank under way, as the driver sees it."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        self._algorithm = algorithm
+        self._state = algorithm.init()
+
+    @property
+    def scale(self) -> Scale:
+        """Robust measures of the data."""
+        return self._algorithm.scale
+
+    @property
+    def penalties(self) -> Penalties:
+        """As given."""
+        return self._state.penalties
 
     @property
     def kernel(self) -> Kernel:
         """Loss and width, in the data's units."""
-        return Kernel(self.sigma, self._loss)
-
-    @property
-    def size(self) -> float:
-        """The data are divided by it."""
-        return self._size
-
-    @property
-    def level(self) -> float:
-        """How far the data lie from zero, in units of their size; at least 1."""
-        return self._scale.level
-
-    @property
-    def penalty_unit(self) -> float:
-        """What penalties are relative to, in mean diagonals of the Gram matrix."""
-        return self._scale.penalty_unit
-
-    @property
-    def position(self) -> "Position":
-        """Where the fit stands; sweeps do not change it afterwards."""
-        return Position(tuple(self._cores), self.sigma, self._narrowest, self._shape_gram, self.penalties)
-
-    def go_to(self, position: "Position") -> None:
-        """Go on from there: from an earlier position, or from one with other bonds."""
-        rank = tuple(core.shape[0] for core in position.cores)
-        if rank != self._plan.rank:
-            self._plan = self._checked_plan(rank)
-            self._passes.prepare(self._plan)
-            self._unknowns = unknowns_per_entry(self._problem.source.shape, rank)
-            self._cores = list(position.cores)
-            self._grams = GramChain(self._cores, self._run)
-        for mode, core in enumerate(position.cores):
-            if core is not self._cores[mode]:
-                self._put(mode, core)
-        self.sigma, self._narrowest = position.sigma, position.narrowest
-        self._shape_gram, self.penalties = position.shape_gram, position.penalties
-
-    def fresh_start(self, rank: tuple[int, ...], penalties: Penalties, attempt: int) -> "Position":
-        """A random place to begin at, another one for every attempt."""
-        shape, centre = self._problem.source.shape, self._scale.centre
-        cores = random_start(shape, rank, centre, self._dtype, self._problem.seed, attempt)
-        return Position(tuple(cores), inf, self._scale.reach, None, penalties)
-
-    def recall_change(self) -> None:
-        """Let the next sweep tell its change against the present cores."""
-        self._shape_gram = last_mode_gram(self._cores, self._grams)
-
-    def look_at(self, problem: Problem, placement: Placement | None) -> None:
-        """Fit this data from now on: the same tensor with other entries observed."""
-        self.close()
-        self._problem, self._placement = problem, placement
-        self._draws = self._open(problem)
-
-    def snapshot(self) -> RingSnapshot:
-        """The present model; cores are replaced, never written to, so it need not copy them."""
-        return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
-
-    def close(self) -> None:
-        """Stop reading ahead."""
-        self._draws.close()
-
-    def state(self) -> RunState:
-        """Cores, kernel width, how far it may narrow, idle sweeps; draws depend on the sweep's number alone."""
-        return {
-            **name_cores(self._cores),
-            "sigma": self.sigma,
-            "narrowest": self._narrowest,
-            "idle_sweeps": self._idle_sweeps,
-        }
-
-    def resume(self, state: RunState) -> None:
-        """Go on from a state."""
-        self._cores = recall_cores(state, self._cores)
-        self._grams = GramChain(self._cores, self._run)
-        self.recall_change()
-        self.sigma = recall_number(state, "sigma")
-        self._narrowest = recall_number(state, "narrowest")
-        self._idle_sweeps = int(recall_number(state, "idle_sweeps"))
+        return Kernel(self._state.sigma, LOSSES[self._algorithm.settings.loss])
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""
-        return self.report([self.update(number, mode) for mode in self._all_modes])
+        self._state, report = self._algorithm.sweep(self._state, number)
+        return report
 
-    def update_alone(self, number: int, mode: int) -> None:
-        """Update one core, and none after it in a sweep of this number."""
-        self._draws.modes = (mode,)
-        self.update(number, mode)
-        self._draws.modes = self._all_modes
+    def snapshot(self) -> RingSnapshot:
+        """The present model."""
+        return RingSnapshot(self._state.cores, self.scale.data_range, self._algorithm.problem.survey.empty)
 
-    def update(self, number: int, mode: int) -> Step:
-        """Update one core in a sweep of this number."""
-        with self.profile.part(f"mode {mode}"):
-            trust, core = self._update(number, mode)
-            if core is not None:
-                self._put(mode, core)
-        return Step(trust, moved=core is not None)
+    def state(self) -> RunState:
+        """The fields of the state; draws depend on the sweep's number alone."""
+        return by_name(self._state)
 
-    def _put(self, mode: int, core: Core) -> None:
-        self._cores[mode] = core
-        self._grams.replace(mode, core)
+    def resume(self, state: RunState) -> None:
+        """Go on from a state."""
+        self._state = resumed_state(self._algorithm, self._state, state)
 
-    def report(self, steps: Sequence[Step]) -> SweepReport:
-        """Close a sweep that took these steps."""
-        trusts = [step.trust for step in steps if step.trust.measured]
-        moved = any(step.moved for step in steps)
-        before, self._shape_gram = self._shape_gram, last_mode_gram(self._cores, self._grams)
-        cores = balanced(self._cores)
-        if cores is not None:
-            self._cores, self._grams = cores, GramChain(cores, self._run)
-        settling = not trusts  # a change of nothing at samples without data means nothing
-        if trusts:
-            width = trusts[-1].width
-            settling = isinstance(self._solver.sigma, str) and width <= self._narrowest < inf
-            self.sigma, self._narrowest = width * self._size, NARROWING * width
-            self._idle_sweeps = 0 if moved else self._idle_sweeps + 1
-        return SweepReport(
-            change=relative_change(self._shape_gram, before) * self.level,  # against the data's size, not their level
-            loss=_mean([trust.loss for trust in trusts]) * self._size * self._size,
-            sigma=self.sigma,
-            mean_weight=_mean([trust.mean_weight for trust in trusts]),
-            stalled=self._idle_sweeps >= _IDLE_SWEEPS,
-            settling=settling,
-        )
 
-    def _update(self, sweep: int, mode: int) -> tuple[Trust, Core | None]:
-        """The trust in a fresh sketch, and the new core; None if it did not move."""
-        sketch = self._draw(sweep, mode)
-        trust = self._judge(sketch, sweep, mode)
-        streamed, scaling = self._passes.whole(sketch, mode), self._scaling(sketch, trust, mode)
-        rows = descend(streamed, self._loss, trust.width, scaling, self._run, self.profile)
-        before, _, after = self._cores[mode].shape
-        return trust, None if rows is None else refold(rows, before, after)
+@contextmanager
+def start_run(settings: RobustRing, problem: Problem, profile: Profile | None = None) -> Iterator[RingRun]:
+    """Begin a fit of a given rank; the driver sweeps it."""
+    with Threads(settings.threads) as threads, problem.place() as placement:
+        resources = Resources(threads.run, placement, profile)
+        algorithm = Algorithm.of(settings, problem, resources)
+        with closing(algorithm.engine):
+            yield RingRun(algorithm)
 
-    def _scaling(self, sketch: Sketch, trust: Trust, mode: int) -> Scaling | None:
-        if self._solver.scaling == "none":
-            return None
-        with self.profile.part("Gram"):
-            local = self._solver.scaling == "local"
-            grams, place = (GramChain(sketch.cores, self._run), sketch.mode) if local else (self._grams, mode)
-            gram = grams.kronecker_without(place)
-        shares = self._problem.survey.shares(mode) * (trust.mean_weight * sketch.columns / self._columns(mode))
-        shares = shares.astype(self._dtype)[:, np.newaxis]
-        ridge, smooth = (self.penalty_unit * strength for strength in (self._ridge(trust), self.penalties.smooth[mode]))
-        return Scaling(gram, ridge, smooth, shares, self._room(gram.size))
 
-    def _ridge(self, trust: Trust) -> float:
-        """The penalty on a core: as asked, or from how well data determine it."""
-        if self.penalties.ridge is not None:
-            return self.penalties.ridge
-        return automatic_ridge(self._unknowns, trust.mean_weight * self._observed_share)
-
-    def _draw(self, sweep: int, mode: int) -> Sketch:
-        """The random part of the data for one core update."""
-        few = self._few_columns(mode)
-        return self._draws.sketch(self._cores, sweep, mode, few)
-
-    def _few_columns(self, mode: int) -> int | None:
-        """As many columns of data in memory as a slice needs, if these are fewer than the solver asks for."""
-        if self.sized_for is None or self._problem.source.chunks is not None:
-            return None
-        unknowns = self.sized_for[mode] * self.sized_for[(mode + 1) % len(self._cores)]
-        fewest = _FEWEST // self._problem.source.shape[mode]
-        enough = max(int(_ENOUGH * unknowns / self._observed_share), fewest) + 1
-        return enough if enough < min(self._samples or inf, self._columns(mode)) else None
-
-    def _judge(self, sketch: Sketch, sweep: int, mode: int) -> Trust:
-        """Kernel width, loss and mean weight from a small random part of the sketch, if that holds data."""
-        part = pilot_of(sketch, self._problem.seed, sweep, mode, stored=self._draws.regions is not None)
-        pilot = self._passes.pilot(part).residuals()
-        if not pilot.size:
-            return Trust.unmeasured(self.sigma / self._size)
-        return Trust.of(pilot, self._loss, self._width(pilot))
-
-    def _width(self, pilot: Floats) -> float:
-        """The kernel width sigma, in units of the data's size.
-
-        An adaptive width starts at the spread of the data themselves and narrows slowly, so that entries which an
-        unfinished model does not reach yet are not taken for outliers.
-        """
-        width = rule_width(self._solver, pilot, self._size)
-        return max(self.penalties.width * width, self._narrowest) if isinstance(self._solver.sigma, str) else width
-
-    def _checked_plan(self, rank: tuple[int, ...]) -> FitPlan:
-        source = self._problem.source
-        plan = self._solver.plan(source.shape, rank, source.dtype, source.chunks, judged=not self._steady)
-        check_fits_machine(plan, f"rank {rank} on shape {source.shape}", "give a smaller rank or fewer samples")
-        return plan
-
-    def _open(self, problem: Problem) -> Draws:
-        draws = Draws(
-            problem,
-            self._placement,
-            samples=self._samples,
-            sampling=self._sampling,
-            ahead=self._plan.reads_ahead,
-            last=self._solver.sweeps if self._steady else None,
-        )
-        self._passes.look_at(draws.regions, self._placement)
-        return draws
-
-    def _room(self, size: int) -> NDArray[np.float64]:
-        """Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it."""
-        if self._gram_room.size < size * size:
-            self._gram_room = np.zeros(size * size)
-        return self._gram_room[: size * size].reshape(size, size)
-
-    def _columns(self, mode: int) -> int:
-        shape = self._problem.source.shape
-        return prod(shape) // shape[mode]
-
-    @property
-    def _observed_share(self) -> float:
-        return self._problem.survey.observed / prod(self._problem.source.shape)
+def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitState:
+    """A state from its fields, as they were saved; its cores must make a ring of the data."""
+    state = from_names(like, saved)
+    shapes, shape = [core.shape for core in state.cores], algorithm.problem.source.shape
+    bonds = [(found[0], found[-1]) for found in shapes]
+    closes = all(after == bonds[(k + 1) % len(bonds)][0] for k, (_, after) in enumerate(bonds))
+    if any(len(found) != 3 for found in shapes) or not closes or tuple(found[1] for found in shapes) != shape:
+        raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of shape {shape}")
+    plan = algorithm.settings.plan_of(algorithm.problem, state.rank, algorithm.beside)
+    state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)
+    return replace(state, last_gram=state.grams.unfolding_gram(len(shape) - 1))
 
 
 def _mean(numbers: Sequence[float]) -> float:

@@ -18,10 +18,10 @@ __all__ = ["Scale", "background", "check_representable", "given_start", "measure
 
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
-# The range of the data is trusted up to so many interquartile ranges: beyond lie outliers.
+# The range of the data is trusted up to this number of interquartile ranges: beyond lie outliers.
 _TAILS = 8.0
-# If it is more than so many times the range of all but two in a thousand on either side, the outliers are spread out
-# and hide among the rest: then up to so many interquartile ranges, or all but a twentieth on either side.
+# If it is more than _BOUNDED times the range of all but two in a thousand on either side, the outliers are spread out
+# among the rest: then up to _NEAR_TAILS interquartile ranges, or all but a twentieth on either side.
 _BOUNDED, _NEAR_TAILS = 1.5, 2.5
 _QUANTILES = (0.002, 0.05, 0.25, 0.75, 0.95, 0.998)
 _FLAT = 0.25  # a value that makes up more than this share of the data is a background
@@ -36,22 +36,22 @@ class Scale:
 
     Attributes
     ----------
-    size : float
+    data_range : float
         The fit works on data divided by it: the range of the data, gross outliers left out.
     centre : float
-        Mean of the middle half of the entries, in units of `size`.
+        Mean of the middle half of the entries, in data ranges.
     reach : float
-        Width, in units of `size`, that the kernel must start with so that what stands out from a flat background is
+        Width, in data ranges, that the kernel must start with so that what stands out from a flat background is
         not taken for outliers; 0 without such a background.
     """
 
-    size: float
+    data_range: float
     centre: float
     reach: float
 
     @property
     def level(self) -> float:
-        """How far the data lie from zero, in units of their size; at least 1."""
+        """How far the data lie from zero, in data ranges; at least 1."""
         return max(1.0, abs(self.centre))
 
     @property
@@ -96,9 +96,9 @@ def _range(values: NDArray[np.float64], found: Survey) -> float:
 
 
 def background(sample: NDArray[np.float64]) -> float | None:
-    """The commonest value, where that is so common that quartiles might see nothing else.
+    """The commonest value, where it is so common that quartiles might see nothing else; None without such a value.
 
-    A few entries that differ are no content before a background, but outliers.
+    If only a few entries differ from it, they are outliers, and it is no background.
 
     Examples
     --------
@@ -133,10 +133,10 @@ def given_start(
     init: TensorRing | Sequence[NDArray[Any]],
     shape: Sequence[int],
     rank: Sequence[int],
-    size: float,
+    data_range: float,
     dtype: np.dtype[Any],
 ) -> list[Core]:
-    """Cores that a user gave, in units of `size`, their norms made equal (which leaves the tensor as it is)."""
+    """Cores that a user gave, of data divided by `data_range`; their norms are made equal, which changes no entry."""
     ring = init if isinstance(init, TensorRing) else TensorRing(init)
     if ring.shape != tuple(shape) or ring.rank != tuple(rank):
         raise ArgumentError(
@@ -148,15 +148,15 @@ def given_start(
     if not all(norms):
         raise ArgumentError("init has a core of zeros, from which no fit can start; leave init out for a random start")
     order = len(cores)
-    log_common = (sum(np.log(norms)) - np.log(size)) / order
+    log_common = (sum(np.log(norms)) - np.log(data_range)) / order
     return [(core * (np.exp(log_common) / norm)).astype(dtype) for core, norm in zip(cores, norms, strict=True)]
 
 
-def check_representable(size: float, dtype: np.dtype[Any]) -> None:
+def check_representable(data_range: float, dtype: np.dtype[Any]) -> None:
     """Refuse data so large or so small that the working precision cannot hold their size or its inverse."""
     limits = np.finfo(dtype)
-    if not float(limits.tiny) * 1e3 < size < float(limits.max) / 1e3:
+    if not float(limits.tiny) * 1e3 < data_range < float(limits.max) / 1e3:
         raise ArgumentError(
-            f"the data vary by {size:.3g}, which {dtype} cannot work with; "
+            f"the data vary by {data_range:.3g}, which {dtype} cannot work with; "
             + ("give them, or the solver's dtype, as float64" if dtype.itemsize == 4 else "scale the data first")
         )

@@ -1,82 +1,27 @@
 """What a fit leaves behind, beside its ring, for slices that come later."""
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ringlet.ring import TensorRing
-from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
-from ringlet.solvers.tuning.tuned_parameters import Penalties
+from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.start import Scale
+from ringlet.solvers.streaming.past import Past
 
-if TYPE_CHECKING:
-    from ringlet.solvers.sawrtrd.settings import RobustRing
-
-__all__ = ["Continuation", "Past", "Scaled"]
-
-
-@dataclass(frozen=True)
-class Past:
-    """All earlier slices of one core, condensed to what their Gram matrix needs.
-
-    Whatever changes in the other cores, the change of all earlier slices of the tensor has the size
-    ``sum_i || z_i C ||^2`` for some matrix C. That sum depends on the slices z_i only through ``sum_i z_i^T z_i``. So
-    any other slices with the same sum stand for them exactly, and ``r_k r_{k+1}`` of them are always enough.
-
-    Attributes
-    ----------
-    mode : int
-        The core that they are slices of.
-    rows : array of float64, shape (at most 2 r_k r_{k+1}, r_k r_{k+1})
-        The slices that stand for the earlier ones, every one times the root of its say.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> slices = np.random.default_rng(0).standard_normal((2, 100, 3))
-    >>> past = Past.of(0, slices, trusted=1.0)
-    >>> past.rows.shape
-    (6, 6)
-    >>> rows = slices.transpose(1, 0, 2).reshape(100, 6)
-    >>> bool(np.allclose(past.rows.T @ past.rows, rows.T @ rows))
-    True
-    """
-
-    mode: int
-    rows: Array64
-
-    @classmethod
-    def of(cls, mode: int, core: Core, trusted: float) -> "Past":
-        """The slices of a core, of which this share of the entries is observed and trusted."""
-        return cls(mode, np.empty((0, core.shape[0] * core.shape[2]))).with_slices(core, trusted)
-
-    def with_slices(self, core: Core, trusted: float) -> "Past":
-        """The same with the slices of this core added."""
-        a, slices, b = core.shape
-        added = np.sqrt(trusted) * core.transpose(1, 0, 2).reshape(slices, a * b).astype(np.float64)
-        rows = np.concatenate([self.rows, added])
-        if len(rows) > 2 * a * b:
-            rows = np.asarray(np.linalg.qr(rows, mode="r"))  # R^T R = A^T A
-        return replace(self, rows=rows)
-
-    def faded(self, share: float) -> "Past":
-        """The same with only this share of its say."""
-        return replace(self, rows=np.sqrt(share) * self.rows)
+__all__ = ["ExtensionState", "ScaledRun"]
 
 
 @runtime_checkable
-class Scaled(Protocol):
+class ScaledRun(Protocol):
     """A fit under way that knows the scale of its data, and the penalties that go with it."""
 
     @property
-    def size(self) -> float:
-        """The data are divided by it."""
-        ...
-
-    @property
-    def penalty_unit(self) -> float:
-        """What penalties are relative to, in mean diagonals of the Gram matrix."""
+    def scale(self) -> Scale:
+        """Robust measures of the data."""
         ...
 
     @property
@@ -86,14 +31,14 @@ class Scaled(Protocol):
 
 
 @dataclass(frozen=True)
-class Continuation:
+class ExtensionState:
     """What is needed to append slices to a fitted ring without its data.
 
     Attributes
     ----------
     solver : RobustRing
         By which it was fitted.
-    size : float
+    data_range : float
         The fit works on data divided by it.
     penalty_unit : float
         What penalties are relative to, in mean diagonals of the Gram matrix.
@@ -105,16 +50,21 @@ class Continuation:
         The slices of the mode that was extended last; None if none was.
     """
 
-    solver: "RobustRing"
-    size: float
+    solver: RobustRing
+    data_range: float
     penalty_unit: float
     penalties: Penalties
     trusted: float
     past: Past | None = None
 
-    def unit(self, ring: TensorRing) -> np.floating[Any]:
-        """What every core of the ring is divided by where the data are divided by their size."""
-        unit: np.floating[Any] = ring.dtype.type(self.size ** (1 / ring.ndim))
+    @classmethod
+    def of(cls, solver: RobustRing, run: ScaledRun, trusted: float) -> "ExtensionState":
+        """What a run by this solver leaves behind."""
+        return cls(solver, run.scale.data_range, run.scale.penalty_unit, run.penalties, trusted)
+
+    def core_unit(self, ring: TensorRing) -> np.floating[Any]:
+        """What every core of the ring is divided by where the data are divided by their range."""
+        unit: np.floating[Any] = ring.dtype.type(self.data_range ** (1 / ring.ndim))
         return unit
 
     def past_along(self, mode: int, core: Core) -> Past:

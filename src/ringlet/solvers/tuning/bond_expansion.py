@@ -1,12 +1,71 @@
-"""A wider bond that is useful from the start: new features of the two cores beside it, found from the residual."""
+"""Wider bonds: how wide they may be, and new features of the two cores beside one, found from the residual."""
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 
 from ringlet.ring.chain import Core
+from ringlet.ring.ranks import bond_limits, parameters
 
-__all__ = ["evened", "sides", "widen", "with_features"]
+__all__ = ["equalise_bond", "largest_rank", "sides", "start_rank", "widen", "wider_rank", "with_features"]
+
+_START = 3  # bonds that a fit begins with
+_LEAST_STEP = 1.1  # factor: a bond that may grow by less does not grow, for a trial would cost much and gain little
+
+
+def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
+    """Small bonds to begin with.
+
+    Examples
+    --------
+    >>> start_rank((512, 512, 3), 10**6)
+    (3, 3, 3)
+    """
+    for bond in range(_START, 1, -1):
+        rank = bond_limits(shape, (bond,) * len(shape))
+        if parameters(shape, rank) <= most:
+            return rank
+    return (1,) * len(shape)
+
+
+def largest_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
+    """The rank of about equal bonds, as far as their neighbours carry them, of a ring of at most `most` numbers.
+
+    Examples
+    --------
+    >>> largest_rank((100, 100, 3), 6000)
+    (5, 5, 5)
+    """
+    bond, rank = 1, (1,) * len(shape)
+    while True:
+        wider = bond_limits(shape, (bond + 1,) * len(shape))
+        if wider == rank or parameters(shape, wider) > most:
+            return rank
+        bond, rank = bond + 1, wider
+
+
+def wider_rank(
+    shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, most: int
+) -> tuple[int, ...] | None:
+    """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if hardly at all.
+
+    Examples
+    --------
+    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 2.0, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 2.0, 10**6)
+    ((3, 20, 3), None)
+    >>> wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_250), wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_249)
+    ((5, 22, 5), None)
+    """
+
+    def with_bond(width: int) -> tuple[int, ...]:
+        return (*rank[:bond], width, *rank[bond + 1 :])
+
+    wanted = with_bond(max(rank[bond] + 1, ceil(factor * rank[bond])))
+    width = bond_limits(shape, wanted)[bond]
+    while width > rank[bond] and parameters(shape, with_bond(width)) > most:
+        width -= 1
+    return with_bond(width) if width >= _LEAST_STEP * rank[bond] else None
 
 
 def sides(bond: int, modes: int) -> tuple[int, int]:
@@ -41,14 +100,14 @@ def widen(cores: Sequence[Core], bond: int, width: int, rng: np.random.Generator
     return wider
 
 
-def evened(cores: Sequence[Core], bond: int, start: int) -> list[Core]:
+def equalise_bond(cores: Sequence[Core], bond: int, start: int) -> list[Core]:
     """Cores of the same tensor: from index `start` of the bond on, both sides are of the same size.
 
     Penalties hold back what is small in the other core: without this, new features stay so for many sweeps.
 
     Examples
     --------
-    >>> [float(core.max()) for core in evened([np.full((1, 2, 1), 4.0), np.ones((1, 2, 1))], 1, 0)]
+    >>> [float(core.max()) for core in equalise_bond([np.full((1, 2, 1), 4.0), np.ones((1, 2, 1))], 1, 0)]
     [2.0, 2.0]
     """
     changed = list(cores)

@@ -1,338 +1,363 @@
-"""A fit that chooses its ranks, penalties and kernel width by entries that it does not see.
+"""A fit that chooses its rank, penalties and kernel width by entries that it does not see.
 
 Every round is a sweep that goes on from where the last one ended. In it cores are updated twice, as they would be
-anyway and with a penalty turned up or down; after it wider bonds are tried. What the held-out entries prefer is kept;
-nothing is fitted twice.
+anyway and with a penalty changed; after it wider bonds are tried. What the held-out entries prefer is kept; nothing is
+fitted twice.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from math import inf, isnan, prod
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from math import inf, isnan, log10, nan, prod
 
-import numpy as np
-
-from ringlet.errors import DataWarning, FormatError, warn
-from ringlet.execution import Placement, Profile
-from ringlet.robust import Kernel
-from ringlet.solvers.driver import RunState, SweepReport
-from ringlet.solvers.problem import Problem, first_look
+from ringlet.errors import ArgumentError, DataWarning, warn
+from ringlet.execution import Placement, Threads
+from ringlet.ring import TensorRing
+from ringlet.robust import LOSSES, Kernel
+from ringlet.solvers.base import Problem, first_look
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import name_cores, recall_array, recall_number
-from ringlet.solvers.sawrtrd.algorithm import Position, RobustRun
-from ringlet.solvers.sawrtrd.start import given_start
-from ringlet.solvers.tuning.bond_growth import BondGrowth
-from ringlet.solvers.tuning.holdout import Judge, hide
+from ringlet.solvers.saved_state import by_name, from_names
+from ringlet.solvers.sawrtrd.algorithm import Algorithm, resumed_state
+from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.start import Scale, given_start
+from ringlet.solvers.tuning.bond_growth import BondGrowth, GrowthState
+from ringlet.solvers.tuning.holdout import hide, holdout_memory
 from ringlet.solvers.tuning.hole_guides import guide_holes
-from ringlet.solvers.tuning.restarts import Restarts
-from ringlet.solvers.tuning.trials import Stand, Trials
-from ringlet.solvers.tuning.tuned_parameters import Knobs, Penalties, Tuning, open_knobs
+from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.restarts import find_restart
+from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
+from ringlet.solvers.tuning.tuned_parameters import TunedParameters, Tuning, TuningState, open_parameters
+from ringlet.solvers.tuning.validator import Validator
 
-if TYPE_CHECKING:
-    from ringlet.solvers.sawrtrd.settings import RobustRing
-    from ringlet.solvers.tuning.coarse_start import CoarseStart
-
-__all__ = ["AutomaticRun", "hold_out"]
+__all__ = ["CoarseStart", "TunedRun", "hold_out", "start_tuned"]
 
 _FIRST_RIDGE = 0.01
-_FAST = 0.7  # dB a sweep: above, it is too early to tell what helps
-_PROGRESS = 0.1  # dB that have to be gained in
+_FAST = 0.7  # dB a sweep: above, it is too early to see what helps
+_PROGRESS = 0.1  # dB that have to be gained within
 _PATIENCE = 3  # rounds, or else the fit ends
 _SURE = 2.0  # standard errors by which a ring to begin with has to be better
 _LAST_SWEEPS = 2  # with all entries, at the end
-_ALL_TRUSTED = 1e3  # factor of the kernel width
-_TRUSTING_SWEEPS, _TRUSTING_GAIN = 4, 0.5  # of least squares, and what they have to gain in dB
-_HOPELESS = -2.0  # dB after any of them: there are outliers
-_FIRST_TRUSTING = 16  # number of the first of them among a round's trials
-_RELAXING = 20  # and that of the sweep with a wider kernel
+_LEAST_SQUARES = 1e3  # factor of the kernel width that makes weights one
+_LEAST_SQUARES_SWEEPS = 4  # with it, at the end
+_HOPELESS = -2.0  # dB after any of these sweeps: there are outliers
 
 
-def hold_out(problem: Problem, budget: int | None = None) -> tuple[Problem, Problem, Judge]:
-    """The problem with guides in large holes, the same without a few entries, and the judge that knows them."""
+@dataclass(frozen=True)
+class CoarseStart:
+    """A ring of the whole data to begin with, in their units, and penalties to go on with."""
+
+    ring: TensorRing
+    penalties: Penalties
+
+
+@dataclass(frozen=True)
+class ControllerState:
+    """What the next round's choice depends on, beside the state of the fit.
+
+    Attributes
+    ----------
+    last_gain : float
+        Of a sweep, in dB.
+    gained : float
+        dB since progress was seen last, and
+    rounds_idle : int
+        rounds.
+    closing : int
+        Sweeps with all entries.
+    restarted, least_squares : bool
+        Whether other starts, and least squares, have been tried.
+    growth : GrowthState
+    parameters : TuningState
+    """
+
+    growth: GrowthState
+    parameters: TuningState
+    last_gain: float = inf
+    gained: float = 0.0
+    rounds_idle: int = 0
+    closing: int = 0
+    restarted: bool = False
+    least_squares: bool = False
+
+
+def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) -> tuple[Problem, Problem, Validator]:
+    """The problem with guides in large holes, the same without a few entries, and the validator that knows them."""
     whole, observed = problem.source, problem.survey.observed
-    judge, lot = Judge.of(whole, observed, problem.seed)
-    seen = hide(whole, lot)
-    if observed < prod(whole.shape):
+    validator, mask = Validator.of(whole, observed, problem.seed, together=policy.holds_out_together)
+    seen = hide(whole, mask)
+    if policy.hole_guides and observed < prod(whole.shape):
         whole = guide_holes(whole, seen, problem.seed, budget)
-        seen = hide(whole, lot)
-    return (
-        replace(problem, source=whole),
-        replace(problem, source=seen, survey=first_look(seen, problem.executor)),
-        judge,
-    )
+        seen = hide(whole, mask)
+    survey = first_look(seen, problem.executor)
+    return replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator
 
 
-class AutomaticRun:
-    """A fit that chooses.
+@contextmanager
+def start_tuned(
+    solver: RobustRing,
+    problem: Problem,
+    policy: TuningPolicy,
+    coarse_start: Callable[[RobustRing, Problem, Threads], CoarseStart | None],
+) -> Iterator["TunedRun"]:
+    """Begin a fit in which held-out entries decide; the driver sweeps it.
 
     Parameters
     ----------
     solver : RobustRing
     problem : Problem
+    policy : TuningPolicy
+    coarse_start : callable
+        Gives a ring to begin with, and penalties; or None.
+    """
+    rule = solver.sampling_rule()
+    if rule.by_rows:
+        raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
+    whole, seen, validator = hold_out(problem, policy, solver.budget)
+    beside = holdout_memory(problem.source.shape, stored=problem.source.chunks is not None)
+    with ExitStack() as stack:
+        threads = stack.enter_context(Threads(solver.threads))
+        resources = Resources(threads.run, stack.enter_context(seen.place()))
+        run = TunedRun(
+            whole,
+            Algorithm.of(solver, seen, resources, tuned=True, beside=beside),
+            validator,
+            policy,
+            place=lambda: stack.enter_context(whole.place()),
+            coarse_start=lambda: coarse_start(solver, seen, threads),
+        )
+        stack.enter_context(closing(run))
+        yield run
+        run.warn_if_missed()
+
+
+class TunedRun:
+    """A fit that chooses, as the driver sees it.
+
+    Parameters
+    ----------
+    whole : Problem
         With all entries.
-    run : RobustRun
-        Of the problem that `hold_out` gives.
-    judge : Judge
-        Of the entries that `run` does not see.
+    algorithm : Algorithm
+        On the problem that `hold_out` gives.
+    validator : Validator
+        Of the entries that the algorithm does not see.
+    policy : TuningPolicy
     place : callable
         Puts all entries on the cluster, if there is one, when they are needed.
-    start : callable, optional
-        Gives a ring to begin with instead of that of `run`, and penalties; or None.
+    coarse_start : callable
+        Gives a ring to begin with, and penalties; or None.
     """
 
     def __init__(
         self,
-        solver: "RobustRing",
-        problem: Problem,
-        run: RobustRun,
-        judge: Judge,
-        place: Callable[[], Placement | None],
-        start: Callable[[], "CoarseStart | None"] = lambda: None,
+        whole: Problem,
+        algorithm: Algorithm,
+        validator: Validator,
+        policy: TuningPolicy,
+        place: Callable[[], Placement | None] = lambda: None,
+        coarse_start: Callable[[], CoarseStart | None] = lambda: None,
     ) -> None:
-        self._problem = problem
-        self._run = run
+        solver, scale, choice = algorithm.settings, algorithm.scale, whole.choice
+        self._whole = whole
+        self._policy = policy
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         self._place = place
-        self._start = start
-        if isinstance(solver.ridge, str):
-            run.penalties = replace(run.penalties, ridge=_FIRST_RIDGE)
-        self._trials = Trials(run, judge.scaled(run.size, run.level, run.position.cores[0].dtype))
-        self._stand = self._trials.here()
-        self._open_knobs = open_knobs(solver, problem.source.shape)
-        self._knobs = Knobs(self._open_knobs)
-        most = 0
-        if problem.choice is not None:
-            itemsize = self._stand.position.cores[0].dtype.itemsize
-            most = problem.choice.most_parameters(problem.source.shape, itemsize)
-        self._restarts = Restarts(self._trials, run, problem.seed, run.penalties)
-        self._restarts.done = problem.choice is not None or problem.init is not None  # growing bonds need none
-        self._growth = BondGrowth(self._trials, problem, most)
-        self._growth.ended = problem.choice is None
+        self._coarse_start = coarse_start
+        first = algorithm.init()
+        if solver.ridge == "auto":
+            first = replace(first, penalties=replace(first.penalties, ridge=_FIRST_RIDGE))
+        self._first_penalties = first.penalties
+        dtype = first.cores[0].dtype
+        self._trials = Trials(algorithm, validator.scaled(scale.data_range, scale.level, dtype))
+        self._best = self._trials.candidate(first, SweepReport(change=inf, loss=nan))
+        self._open = open_parameters(solver, whole.source.shape)
+        self._parameters = TunedParameters(self._open)
+        most = 0 if choice is None else choice.most_parameters(whole.source.shape, dtype.itemsize)
+        self._growth = BondGrowth(whole, most)
+        restarted = not policy.restarts or choice is not None or whole.init is not None  # growing bonds need none
+        self._rounds = ControllerState(self._growth.state, self._parameters.state, restarted=restarted)
         self._size()
-        self._last_gain = inf  # of a sweep, in dB
-        self._gained, self._rounds_idle = 0.0, 0  # dB since progress was seen last, and rounds
-        self._trusting = False  # whether least squares have been tried
-        self._closing = 0  # sweeps with all entries
 
     @property
-    def profile(self) -> Profile:
-        """Where the time went."""
-        return self._run.profile
-
-    @property
-    def size(self) -> float:
-        """The data are divided by it."""
-        return self._run.size
-
-    @property
-    def penalty_unit(self) -> float:
-        """What penalties are relative to, in mean diagonals of the Gram matrix."""
-        return self._run.penalty_unit
+    def scale(self) -> Scale:
+        """Robust measures of the data."""
+        return self._trials.algorithm.scale
 
     @property
     def kernel(self) -> Kernel:
         """Loss and width, in the data's units."""
-        return replace(self._run.kernel, width=self._stand.position.sigma)
+        return Kernel(self._best.state.sigma, LOSSES[self._trials.algorithm.settings.loss])
 
     @property
     def penalties(self) -> Penalties:
         """Those of the present model."""
-        return self._stand.position.penalties
+        return self._best.state.penalties
 
     def snapshot(self) -> RingSnapshot:
         """The present model: never one that is only tried."""
-        return RingSnapshot(self._stand.position.cores, self._run.size, self._problem.survey.empty)
+        return RingSnapshot(self._best.state.cores, self.scale.data_range, self._whole.survey.empty)
+
+    def prepare(self) -> None:
+        """Go to the coarse ring, if there is one that is better than a nearly constant tensor."""
+        start = self._coarse_start()
+        if start is None:
+            return
+        state, trials = self._best.state, self._trials
+        cores = given_start(start.ring, start.ring.shape, start.ring.rank, self.scale.data_range, state.cores[0].dtype)
+        coarse = replace(trials.algorithm.with_cores(state, cores), penalties=start.penalties)
+        candidate = trials.candidate(coarse, self._best.report)
+        if trials.compare(candidate, self._best).certainty > _SURE:
+            self._best = candidate
+            self._size()
 
     def sweep(self, number: int) -> SweepReport:
         """One round."""
-        if number == 1:
-            self._begin()
-        if self._closing or (self._idle() and not self._begins_again(number) and not self._trusts_all(number)):
+        if self._rounds.closing or (
+            self._idle() and not self._begins_again(number) and not self._tries_least_squares(number)
+        ):
             return self._close(number)
-        before = self._stand
-        self._stand, tuning = self._swept(number)
-        self._last_gain = self._trials.compare(self._stand, before).gain
-        if self._growth.ended:
-            self._note_progress()
+        before = self._best
+        self._best, tuning = self._swept(number)
+        gain = self._trials.compare(self._best, before).gain
+        self._rounds = replace(self._rounds, last_gain=gain)
+        if self._growth.state.ended:
+            self._note_progress(gain)
         else:
-            self._grow(number, tuning)
-        error = self._trials.error(self._stand) * self._run.size
-        return replace(self._stand.report, settling=True, stalled=False, held_out=error)
+            self._grow(number, gain, tuning)
+        error = self._trials.error(self._best) * self.scale.data_range
+        return replace(self._best.report, settling=True, stalled=False, held_out=error)
 
-    def _begin(self) -> None:
-        """Go to the ring that the fit is to begin with, if there is one that is better."""
-        start = self._start()
-        if start is None:
-            return
-        there, dtype = self._stand.position, self._stand.position.cores[0].dtype
-        cores = given_start(start.ring, start.ring.shape, start.ring.rank, self._run.size, dtype)
-        self._run.go_to(replace(there, cores=tuple(cores), penalties=start.penalties))
-        stand = self._trials.here()
-        if self._trials.compare(stand, self._stand).certainty > _SURE:
-            self._stand = stand
-            self._size()
-
-    def _swept(self, number: int) -> tuple[Stand, Tuning]:
-        """Where a sweep leads in which knobs are turned, and what became of them."""
-        due = self._knobs.due(self._stand.parameters, self._waiting())
+    def _swept(self, number: int) -> tuple[Candidate, Tuning]:
+        """Where a sweep leads in which parameters are tried, and what became of them."""
+        growth = self._growth.state
+        waiting: tuple[str, ...] = ()
+        # A model of too small a rank would take for wrong what it cannot reach: the width waits until wider bonds bring
+        # nothing, and smoothness while they bring much. The ridge does not: bonds must not make up for a large one.
+        if not growth.ended and not growth.failed:
+            waiting = ("width", "smooth") if growth.eager else ("width",)
+        due = self._parameters.due(self._best.parameters, waiting)
         if not due:
-            return self._trials.swept(self._stand.position, number), Tuning.DONE
-        if self._last_gain > _FAST:  # too early to tell what helps
-            return self._trials.swept(self._stand.position, number), Tuning.EARLY
-        stand, helped = self._trials.forked(self._stand, number, self._knobs, due)
-        return stand, Tuning.HELPED if helped else Tuning.IN_VAIN
+            return self._trials.swept(self._best.state, number), Tuning.DONE
+        if self._rounds.last_gain > _FAST:  # too early to see what helps
+            return self._trials.swept(self._best.state, number), Tuning.EARLY
+        best, helped = self._trials.tuned(self._best, number, self._parameters, due)
+        return best, Tuning.HELPED if helped else Tuning.IN_VAIN
 
-    def _waiting(self) -> tuple[str, ...]:
-        """Knobs that are not turned yet.
-
-        A model of too small a rank would take for wrong what it cannot reach: the width waits until wider bonds bring
-        nothing, and smoothness while they bring much. The ridge does not: bonds must not make up for one that is too
-        large.
-        """
-        if self._growth.ended or self._growth.failed:
-            return ()
-        return ("width", "smooth") if self._growth.eager else ("width",)
-
-    def _grow(self, number: int, tuning: Tuning) -> None:
-        before = self._stand
-        self._stand = self._growth.grown(before, self._last_gain, number, tuning)
-        if self._stand.parameters > before.parameters:
-            self._stand = self._relaxed(self._stand, number)
-        if self._growth.ended:
-            self._stand = self._growth.trimmed(self._stand, number)
-            self._gained, self._rounds_idle = 0.0, 0
+    def _grow(self, number: int, gain: float, tuning: Tuning) -> None:
+        before = self._best
+        self._best = self._growth.grown(self._trials, before, gain, number, tuning)
+        if self._best.parameters > before.parameters and self._policy.rule_width_after_growth:
+            self._best = self._with_rule_width(self._best, number)
+        if self._growth.state.ended:
+            self._best = self._growth.trimmed(self._trials, self._best, number)
+            self._rounds = replace(self._rounds, gained=0.0, rounds_idle=0)
         self._size()
 
-    def _relaxed(self, stand: Stand, number: int) -> Stand:
+    def _with_rule_width(self, best: Candidate, number: int) -> Candidate:
         """A sweep with the rule's kernel width again, if that is better for a ring that has grown since narrowing it.
 
         What a small ring had to take for wrong may be what a larger one is to describe.
         """
-        position = stand.position
-        if position.penalties.width >= 1.0 or not self._knobs.awake("width", stand.parameters):
-            return stand
-        wide = replace(position, penalties=replace(position.penalties, width=1.0))
-        relaxed, narrow = (self._trials.swept(start, number, _RELAXING) for start in (wide, position))
+        state = best.state
+        if state.penalties.width >= 1.0 or not self._parameters.awake("width", best.parameters):
+            return best
+        wide = replace(state, penalties=replace(state.penalties, width=1.0))
+        relaxed, narrow = (self._trials.swept(start, number, Trial.RULE_WIDTH) for start in (wide, state))
         return relaxed if self._trials.compare(relaxed, narrow).gain > 0 else narrow
 
     def _size(self) -> None:
         """While bonds grow, look at what the next larger ring needs, so that this one and that one see the same."""
-        self._trials.size_for(None if self._growth.ended else self._growth.next_rank(self._stand))
+        rank = self._growth.next_rank(self._trials, self._best)
+        self._best = replace(self._best, state=replace(self._best.state, enough_for=rank))
 
     def _begins_again(self, number: int) -> bool:
         """Begin anew, once, if a fit of a given rank stands still although the rank could do better."""
-        elsewhere = None if self._restarts.done else self._restarts.elsewhere(self._stand, number)
-        if elsewhere is None:
+        if self._rounds.restarted:
             return False
-        self._stand = elsewhere
-        self._knobs = Knobs(self._open_knobs)
-        self._rounds_idle = 0
-        return True
+        self._rounds = replace(self._rounds, restarted=True)
+        restart = find_restart(self._trials, self._best, self._first_penalties, number)
+        if restart is not None:
+            self._go_on_from(restart)
+        return restart is not None
 
-    def _trusts_all(self, number: int) -> bool:
+    def _tries_least_squares(self, number: int) -> bool:
         """Go on with least squares, once, if these come nearer to entries that have been taken for wrong."""
-        if self._trusting or all(knob.name != "width" for knob in self._open_knobs):
+        if self._rounds.least_squares or not self._trials.algorithm.settings.tunes_width:
             return False
-        self._trusting = True
-        stand = self._stand
-        position = replace(stand.position, penalties=replace(stand.position.penalties, width=_ALL_TRUSTED))
-        for step in range(_FIRST_TRUSTING, _FIRST_TRUSTING + _TRUSTING_SWEEPS):
-            stand = self._trials.swept(position, number, step)
-            position = stand.position
-            gained = self._trials.compare(stand, self._stand).gain
+        self._rounds = replace(self._rounds, least_squares=True)
+        candidate, state = self._best, self._best.state
+        state = replace(state, penalties=replace(state.penalties, width=_LEAST_SQUARES))
+        for step in range(_LEAST_SQUARES_SWEEPS):
+            candidate = self._trials.swept(state, number, Trial.LEAST_SQUARES + step)
+            state = candidate.state
+            gained = self._trials.compare(candidate, self._best).gain
             if gained < _HOPELESS:
                 return False
-        if gained < _TRUSTING_GAIN:
+        if gained < self._policy.least_squares_gain_db:
             return False
-        self._stand = stand
-        if self._problem.choice is not None:
+        if self._whole.choice is not None:
             self._growth.begin_again()
-        self._knobs = Knobs(self._open_knobs)
-        self._rounds_idle = 0
+        self._go_on_from(candidate)
         self._size()
         return True
 
-    def _idle(self) -> bool:
-        resting = not self._knobs.due(self._stand.parameters)
-        return self._ends and self._rounds_idle >= _PATIENCE - resting
+    def _go_on_from(self, candidate: Candidate) -> None:
+        self._best = candidate
+        self._parameters = TunedParameters(self._open)
+        self._rounds = replace(self._rounds, rounds_idle=0)
 
-    def _note_progress(self) -> None:
+    def _idle(self) -> bool:
+        resting = not self._parameters.due(self._best.parameters)
+        return self._ends and self._rounds.rounds_idle >= _PATIENCE - resting
+
+    def _note_progress(self, gain: float) -> None:
         """Count rounds since the last gain that is worth going on for."""
-        self._gained += self._last_gain
-        if self._gained > _PROGRESS:
-            self._gained, self._rounds_idle = 0.0, 0
-        elif not self._stand.report.settling:
-            self._rounds_idle += 1
+        gained, idle = self._rounds.gained + gain, self._rounds.rounds_idle
+        if gained > _PROGRESS:
+            gained, idle = 0.0, 0
+        elif not self._best.report.settling:
+            idle += 1
+        self._rounds = replace(self._rounds, gained=gained, rounds_idle=idle)
 
     def warn_if_missed(self) -> None:
         """Say so if the target was not reached."""
-        choice = self._problem.choice
-        if choice is None or choice.psnr is None or self._growth.reached(self._stand):
+        choice = self._whole.choice
+        if choice is None or choice.psnr is None or self._growth.reached(self._trials, self._best):
             return
-        psnr = self._growth.psnr(self._stand)
+        psnr = -20 * log10(self._trials.error(self._best))
         why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB on held-out entries"
-        warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {self._stand.rank}", DataWarning)
+        warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {self._best.state.rank}", DataWarning)
 
     def _close(self, number: int) -> SweepReport:
         """A sweep with all entries; the last ones."""
-        if not self._closing:
+        if not self._rounds.closing:
             self._see_all()
-        self._closing += 1
-        self._stand = self._trials.swept(self._stand.position, number)
-        return replace(self._stand.report, settling=True, converged=self._closing >= _LAST_SWEEPS)
+        self._rounds = replace(self._rounds, closing=self._rounds.closing + 1)
+        self._best = self._trials.swept(self._best.state, number)
+        return replace(self._best.report, settling=True, converged=self._rounds.closing >= _LAST_SWEEPS)
 
     def _see_all(self) -> None:
-        self._run.look_at(self._problem, self._place())
+        algorithm = self._trials.algorithm.on(self._whole, self._place())
+        self._trials = replace(self._trials, algorithm=algorithm)
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        self._trials.algorithm.engine.close()
 
     def state(self) -> RunState:
-        """The present position, and what the next round's choice depends on."""
-        position = self._stand.position
-        penalties = position.penalties
-        numbers = [
-            min(self._last_gain, 1e9),
-            self._gained,
-            self._rounds_idle,
-            self._closing,
-            self._restarts.done,
-            self._trusting,
-        ]
-        return {
-            **name_cores(position.cores),
-            "sigma": position.sigma,
-            "narrowest": position.narrowest,
-            "penalties": np.array([-1.0 if penalties.ridge is None else penalties.ridge, penalties.width]),
-            "smooth": np.array(penalties.smooth),
-            "numbers": np.array(numbers, np.float64),
-            "growth": np.array(self._growth.state(), np.float64),
-            "knobs": np.array(self._knobs.state(), np.float64),
-        }
+        """The present state, and what the next round's choice depends on."""
+        rounds = replace(self._rounds, growth=self._growth.state, parameters=self._parameters.state)
+        return by_name(self._best.state) | by_name(rounds, "tuning.")
 
     def resume(self, state: RunState) -> None:
         """Go on from a state."""
-        shapes = [np.shape(state.get(f"core.{mode}", 0)) for mode in range(len(self._problem.source.shape))]
-        closes = all(
-            len(shape) == 3 and shape[2] == shapes[mode - len(shapes) + 1][0] for mode, shape in enumerate(shapes)
-        )
-        if not closes or tuple(shape[1] for shape in shapes) != self._problem.source.shape:
-            raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of this tensor")
-        dtype = self._stand.position.cores[0].dtype
-        cores = tuple(recall_array(state, f"core.{mode}", shape, dtype) for mode, shape in enumerate(shapes))
-        now = self.state()
-
-        def numbers(name: str) -> list[float]:
-            return [float(number) for number in recall_array(state, name, np.shape(now[name]), np.dtype("f8"))]
-
-        ridge, width = numbers("penalties")
-        penalties = Penalties(None if ridge < 0 else ridge, tuple(numbers("smooth")), width)
-        self._last_gain, self._gained, *counters = numbers("numbers")
-        self._rounds_idle, self._closing, restarted, trusting = map(int, counters)
-        self._restarts.done, self._trusting = bool(restarted), bool(trusting)
-        self._growth.resume(numbers("growth"))
-        self._knobs.resume(numbers("knobs"))
-        if self._closing:
+        self._rounds = from_names(self._rounds, state, "tuning.")
+        self._growth.state, self._parameters.state = self._rounds.growth, self._rounds.parameters
+        if self._rounds.closing:
             self._see_all()
-        sigma, narrowest = recall_number(state, "sigma"), recall_number(state, "narrowest")
-        self._run.go_to(Position(cores, sigma, narrowest, None, penalties))
-        self._run.recall_change()
-        self._stand = self._trials.here()
+        resumed = resumed_state(self._trials.algorithm, self._best.state, state)
+        self._best = self._trials.candidate(resumed, self._best.report)
         self._size()

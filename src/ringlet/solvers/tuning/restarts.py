@@ -7,22 +7,22 @@ from ringlet.errors import BudgetError
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
-from ringlet.solvers.sawrtrd.algorithm import Position, RobustRun
+from ringlet.solvers.sawrtrd.algorithm import FitState
+from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.tuning.bond_expansion import widen
-from ringlet.solvers.tuning.trials import Stand, Trials
-from ringlet.solvers.tuning.tuned_parameters import Penalties
+from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 
-__all__ = ["Restarts"]
+__all__ = ["find_restart"]
 
-_WIDEST = 8  # bonds up to which it is looked for: wider ones find their way, and sweeps of them cost more
-_PROBING, _FIRST_TRIAL = 6, 4  # sweeps with wider bonds, and the number of the first of them among a round's trials
+_WIDEST = 8  # bonds up to which restarts are tried: fits with wider ones do not stand still, and cost more
+_PROBING = 6  # sweeps with wider bonds
 _SWAMP = 4.0  # dB that these gain if the fit stood still in a swamp
 _ATTEMPTS, _SWEEPS = 6, 12  # fresh starts, and the sweeps that each gets to show that it leads elsewhere:
 _REACHED = 1 / 3  # it has to gain this part of what wider bonds did
 
 
-class Restarts:
-    """Looks once whether a fit stands still in a swamp, and if so tries other starts.
+def find_restart(trials: Trials, best: Candidate, penalties: Penalties, number: int) -> Candidate | None:
+    """A better place to go on from, if a fit of a given rank stands still in a swamp.
 
     In a swamp every core is about the best one for the others, but the ring is far from the best one. Bonds that are
     wider by one lead out of it in a few sweeps, whereas a ring that has shown what its rank can do gains little by
@@ -31,55 +31,44 @@ class Restarts:
     Parameters
     ----------
     trials : Trials
-    run : RobustRun
-    seed : int
+    best : Candidate
     penalties : Penalties
         Those that the fit began with.
+    number : int
+        Of the sweep.
     """
-
-    def __init__(self, trials: Trials, run: RobustRun, seed: int, penalties: Penalties) -> None:
-        self._trials = trials
-        self._run = run
-        self._seed = seed
-        self._penalties = penalties
-        self.done = False
-
-    def elsewhere(self, stand: Stand, number: int) -> Stand | None:
-        """A better place to go on from, if the fit stood still in a swamp; looked for once."""
-        self.done = True
-        wider = self._widened(stand)
+    try:
+        wider = _widened(trials, best)
         if wider is None:
             return None
-        try:
-            gain = self._gain(stand, self._swept(wider, number, _FIRST_TRIAL, _PROBING))
-        except BudgetError:  # no room for a larger ring
-            return None
-        if gain < _SWAMP:
-            return None
-        for attempt in range(1, _ATTEMPTS + 1):
-            start = self._run.fresh_start(stand.rank, self._penalties, attempt)
-            found = self._swept(start, number, _FIRST_TRIAL + _PROBING + attempt * _SWEEPS, _SWEEPS)
-            if self._gain(stand, found) > _REACHED * gain:
-                return found
+        gain = trials.compare(_swept(trials, wider, number, Trial.REFIT, _PROBING), best).gain
+    except BudgetError:  # no room for a larger ring
         return None
+    if gain < _SWAMP:
+        return None
+    for attempt in range(1, _ATTEMPTS + 1):
+        start = replace(trials.algorithm.init(best.state.rank, attempt), penalties=penalties)
+        found = _swept(trials, start, number, Trial.REFIT + _PROBING + attempt * _SWEEPS, _SWEEPS)
+        if trials.compare(found, best).gain > _REACHED * gain:
+            return found
+    return None
 
-    def _swept(self, position: Position, number: int, first: int, sweeps: int) -> Stand:
-        for step in range(first, first + sweeps):
-            stand = self._trials.swept(position, number, step)
-            position = stand.position
-        return stand
 
-    def _gain(self, old: Stand, new: Stand) -> float:
-        return self._trials.compare(new, old).gain
+def _swept(trials: Trials, state: FitState, number: int, first: int, sweeps: int) -> Candidate:
+    for trial in range(first, first + sweeps):
+        candidate = trials.swept(state, number, trial)
+        state = candidate.state
+    return candidate
 
-    def _widened(self, stand: Stand) -> Position | None:
-        """The same ring with every bond wider by one that may be; None if there are none, or they are wide already."""
-        cores: Sequence[Core] = stand.position.cores
-        shape = [core.shape[1] for core in cores]
-        limits = bond_limits(shape, [bond + 1 for bond in stand.rank])
-        if max(stand.rank) > _WIDEST or limits == stand.rank:
-            return None
-        for bond, (width, limit) in enumerate(zip(stand.rank, limits, strict=True)):
-            if limit > width:
-                cores = widen(cores, bond, limit, stream(self._seed, Purpose.GROWTH, 0, bond))
-        return replace(stand.position, cores=tuple(cores))
+
+def _widened(trials: Trials, best: Candidate) -> FitState | None:
+    """The same ring with every bond wider by one that may be; None if there are none, or they are wide already."""
+    cores: Sequence[Core] = best.state.cores
+    shape, rank = [core.shape[1] for core in cores], best.state.rank
+    limits = bond_limits(shape, [bond + 1 for bond in rank])
+    if max(rank) > _WIDEST or limits == rank:
+        return None
+    for bond, (width, limit) in enumerate(zip(rank, limits, strict=True)):
+        if limit > width:
+            cores = widen(cores, bond, limit, stream(trials.algorithm.problem.seed, Purpose.GROWTH, 0, bond))
+    return trials.algorithm.with_cores(best.state, cores)

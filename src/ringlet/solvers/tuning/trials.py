@@ -1,120 +1,111 @@
-"""Sweeps of a fit, tried beside each other, and what entries that the fit does not see say of them."""
+"""Sweeps tried from any state, and what held-out entries say of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, nan
+from enum import IntEnum
 
 from ringlet.ring.chain import Core
-from ringlet.solvers.driver import SweepReport
-from ringlet.solvers.rank_choice import parameters
-from ringlet.solvers.sawrtrd.algorithm import Position, RobustRun
-from ringlet.solvers.tuning.holdout import Array64, Judge, Verdict
-from ringlet.solvers.tuning.tuned_parameters import Knobs, Penalties
+from ringlet.ring.ranks import parameters
+from ringlet.solvers.records import SweepReport
+from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
+from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.tuning.tuned_parameters import TunedParameters
+from ringlet.solvers.tuning.validator import Array64, Validator, Verdict
 
-__all__ = ["Stand", "Trials"]
+__all__ = ["Candidate", "Trial", "Trials"]
 
-_EXACT = 1e-3  # held-out error, in data ranges, below which the smallest ridge is no longer small
+_EXACT = 1e-3  # validation error, in data ranges, below which the smallest ridge is no longer small
 _TRIALS = 1 << 20  # sweeps that are only tried have numbers from here on; those of the rounds count on
 
 
-@dataclass(frozen=True)
-class Stand:
-    """A position, what the sweep that led to it reports, and its residuals at the held-out entries."""
+class Trial(IntEnum):
+    """What a sweep beside the rounds is for: each has random draws of its own. Several in a row count on from it."""
 
-    position: Position
+    ROUND = 0
+    FEATURES = 1  # and 2: updates that find the features of a wider bond
+    GROWN = 3  # with wider bonds, or narrower ones
+    REFIT = 4  # narrower bonds of exact data; fresh starts of a given rank
+    LEAST_SQUARES = 16
+    RULE_WIDTH = 20
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A state, the report of the sweep that led to it, and its residuals at the held-out entries."""
+
+    state: FitState
     report: SweepReport
     residuals: Array64
 
     @property
-    def rank(self) -> tuple[int, ...]:
-        """The bond before every mode."""
-        return tuple(core.shape[0] for core in self.position.cores)
-
-    @property
     def parameters(self) -> int:
         """Numbers in the cores."""
-        return parameters([core.shape[1] for core in self.position.cores], self.rank)
+        return parameters([core.shape[1] for core in self.state.cores], self.state.rank)
 
 
+@dataclass(frozen=True)
 class Trials:
-    """Sweeps from any position, judged.
+    """Sweeps from any state, validated.
 
-    Parameters
+    Attributes
     ----------
-    run : RobustRun
-        It does the sweeps, and does not see the entries of the judge.
-    judge : Judge
-        In units of the data's size.
+    algorithm : Algorithm
+        Does not see the entries of the validator.
+    validator : Validator
+        In data ranges.
     """
 
-    def __init__(self, run: RobustRun, judge: Judge) -> None:
-        self._run = run
-        self._judge = judge
+    algorithm: Algorithm
+    validator: Validator
 
-    def size_for(self, rank: tuple[int, ...] | None) -> None:
-        """Let updates look at no more entries than a ring of this rank needs; None: at all."""
-        self._run.sized_for = rank
+    def candidate(self, state: FitState, report: SweepReport) -> Candidate:
+        """A state with its residuals at the held-out entries."""
+        return Candidate(state, report, self.validator.residuals(state.cores))
 
-    def here(self) -> Stand:
-        """Where the run stands, before any sweep."""
-        return self._stand(SweepReport(change=inf, loss=nan))
-
-    def at(self, stand: Stand, cores: Sequence[Core]) -> Stand:
+    def with_cores(self, candidate: Candidate, cores: Sequence[Core]) -> Candidate:
         """The same with other cores, of other bonds perhaps."""
-        position = replace(stand.position, cores=tuple(cores))
-        return Stand(position, stand.report, self._judge.residuals(position.cores))
+        return self.candidate(self.algorithm.with_cores(candidate.state, cores), candidate.report)
 
-    def swept(self, position: Position, number: int, step: int = 0) -> Stand:
-        """Where a sweep leads from a position; a `step` above 0 has draws of its own."""
-        self._run.go_to(position)
-        return self._stand(self._run.sweep(number + step * _TRIALS))
+    def swept(self, state: FitState, number: int, trial: int = Trial.ROUND) -> Candidate:
+        """Where a sweep leads from a state."""
+        return self.candidate(*self.algorithm.sweep(state, number + trial * _TRIALS))
 
-    def updated(self, position: Position, number: int, step: int, mode: int) -> Position:
-        """Where the update of one core leads from a position, without asking the held-out entries."""
-        self._run.go_to(position)
-        self._run.update_alone(number + step * _TRIALS, mode)
-        return self._run.position
+    def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
+        """Where the update of one core leads from a state."""
+        return self.algorithm.update(state, number + trial * _TRIALS, mode, alone=True)[0]
 
-    def forked(self, before: Stand, number: int, knobs: Knobs, due: Mapping[int, int]) -> tuple[Stand, bool]:
-        """Where a sweep leads in which cores are updated twice, also with a knob turned; and whether a turn helped.
+    def tuned(
+        self, before: Candidate, number: int, tuned: TunedParameters, due: Mapping[int, int]
+    ) -> tuple[Candidate, bool]:
+        """Where a sweep leads in which cores are updated twice, also with a parameter changed; whether a change helped.
 
-        After each such update the held-out entries choose: a turn costs one core update, not a sweep. `due` names the
-        knob for every mode that has one.
+        After each such update the held-out entries choose: a trial costs one core update, not a sweep. `due` names the
+        parameter for every mode that has one.
         """
-        run, size, helped = self._run, before.parameters, False
+        state, size, helped, reports = before.state, before.parameters, False, []
         exact = self.error(before) < _EXACT
-        run.go_to(before.position)
-        steps = []
-        for mode in range(len(before.position.cores)):
-            here = run.position
-            steps.append(run.update(number, mode))
-            penalties = knobs.turned(due[mode], here.penalties, size, exact=exact) if mode in due else None
-            if penalties is None:
-                continue
-            plain = run.position
-            run.go_to(_turned(here, penalties))
-            step = run.update(number, mode)
-            verdict = self._judge.compare(*(self._judge.residuals(one.cores) for one in (run.position, plain)))
-            if knobs.answer(due[mode], here.penalties, penalties, verdict.certainty):
-                steps[-1] = step
-                helped = True
-            else:
-                run.go_to(plain)
-        return self._stand(run.report(steps)), helped
+        for mode in range(len(state.cores)):
+            here, given = state, state.penalties
+            state, report = self.algorithm.update(here, number, mode)
+            penalties = tuned.changed(due[mode], given, size, exact=exact) if mode in due else None
+            if penalties is not None:
+                changed, other_report = self.algorithm.update(_with_penalties(here, penalties), number, mode)
+                verdict = self.validator.compare(*map(self.validator.residuals, (changed.cores, state.cores)))
+                if tuned.answer(due[mode], given, penalties, verdict.certainty):
+                    state, report, helped = changed, other_report, True
+            reports.append(report)
+        return self.candidate(*self.algorithm.report(state, reports)), helped
 
-    def compare(self, new: Stand, old: Stand) -> Verdict:
+    def compare(self, new: Candidate, old: Candidate) -> Verdict:
         """What the held-out entries say."""
-        return self._judge.compare(new.residuals, old.residuals)
+        return self.validator.compare(new.residuals, old.residuals)
 
-    def error(self, stand: Stand) -> float:
-        """Robust root mean square at the held-out entries, in units of the data's size."""
-        return self._judge.error(stand.residuals)
-
-    def _stand(self, report: SweepReport) -> Stand:
-        position = self._run.position
-        return Stand(position, report, self._judge.residuals(position.cores))
+    def error(self, candidate: Candidate) -> float:
+        """Robust root mean square at the held-out entries, in data ranges."""
+        return self.validator.error(candidate.residuals)
 
 
-def _turned(position: Position, penalties: Penalties) -> Position:
-    narrower = min(1.0, penalties.width / position.penalties.width)  # at once, to see what it does
-    return replace(position, penalties=penalties, narrowest=position.narrowest * narrower)
+def _with_penalties(state: FitState, penalties: Penalties) -> FitState:
+    """The state with other penalties; a narrower kernel is narrower at once, to see what it does."""
+    narrower = min(1.0, penalties.width / state.penalties.width)
+    return replace(state, penalties=penalties, narrowest=state.narrowest * narrower)

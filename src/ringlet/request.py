@@ -1,0 +1,198 @@
+"""What a caller asks for, checked, and the fit of it: the one way from arguments to a result."""
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, TypeAlias
+
+from numpy.typing import NDArray
+
+from ringlet.checks import check_number
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
+from ringlet.execution import DaskExecutor
+from ringlet.ring import TensorRing
+from ringlet.ring.ranks import bond_limits
+from ringlet.solvers.base import Problem, Run, Solver, first_look, working_dtype
+from ringlet.solvers.driver import RunOptions, drive
+from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.records import Callback
+from ringlet.solvers.result import Estimate, Fit
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
+from ringlet.solvers.streaming.extend import RingExtender
+from ringlet.solvers.streaming.extension_state import ExtensionState, ScaledRun
+from ringlet.solvers.tuning.bond_expansion import start_rank
+from ringlet.solvers.tuning.coarse_start import start_automatic
+from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.sources import Source
+from ringlet.sources.stores import backed_by_dask
+from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
+
+__all__ = ["FitRequest", "Init", "Rank", "bonds_of", "default_solver"]
+
+Rank: TypeAlias = int | Sequence[int] | str | RankChoice | None
+Init: TypeAlias = TensorRing | Sequence[NDArray[Any]]
+
+_SWEEPS = 80  # of the automatic solver: it begins with small ranks, of which sweeps cost little
+_SMALL = 1 << 22  # entries up to which AWRTRD, which uses all of them, costs no more than a sample
+
+
+def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
+    """The solver that `decompose` takes when none is given: all entries of small tensors, a sample of large ones.
+
+    Its penalties are chosen by held-out entries.
+    """
+    kind = AWRTRD if prod(shape) <= _SMALL else SAWRTRD
+    return kind(smooth="auto", sweeps=_SWEEPS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitRequest:
+    """What a caller asks for, beside the data; see `ringlet.decompose`.
+
+    `policy` decides how automatic fits are tuned.
+    """
+
+    solver: Solver | None = None
+    rank: Rank = "auto"
+    seed: int = 0
+    init: Init | None = None
+    callback: Callback | None = None
+    progress: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+    every: int = 1
+    executor: DaskExecutor | None = None
+    policy: TuningPolicy = field(default_factory=TuningPolicy)
+
+    def run(self, source: Source) -> Fit | Estimate:
+        """Check everything, then fit."""
+        solver = self.solver or default_solver(source.shape)
+        callback = self.callback
+        if callback is not None and not callable(callback):
+            raise ArgumentTypeError(
+                f"callback={callback!r} cannot be called; give a function of one argument, the state"
+            )
+        problem = self._problem(solver, source)
+        with (
+            open_checkpoint(self.checkpoint, self.every, solver, problem) as kept,
+            self._started(solver, problem) as run,
+        ):
+            seen = None if callback is None else _with_labels(callback, source)
+            status, history = drive(run, solver.stop_rule(), RunOptions(seen, self.progress, kept))
+            snapshot, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
+            ring = snapshot.ring()
+            if ring is None:
+                return Estimate(None, status, history, snapshot.tensor())
+            trusted = (history[-1].mean_weight if history else 1.0) * observed
+            extender = _extender(solver, run, trusted)
+            labelled = TensorRing(ring.cores, names=source.names, units=source.units)
+            return Fit(labelled, status, history, source, run.kernel, extender, 1 - observed)
+
+    def _started(self, solver: Solver, problem: Problem) -> AbstractContextManager[Run]:
+        """A fit of a given rank, or one in which held-out entries decide."""
+        if isinstance(solver, RobustRing) and solver.tunes(problem.choice):
+            return start_automatic(solver, problem, self.policy)
+        return solver.start(problem)
+
+    def _problem(self, solver: Solver, source: Source) -> Problem:
+        """The checked data and arguments; what cannot be fitted is refused before any work."""
+        itemsize = working_dtype(source.dtype, solver.dtype).itemsize
+        bonds, choice = bonds_of(self.rank, solver, source.shape, itemsize)
+        if choice is not None and self.init is not None:
+            bonds = _rank_of(self.init, source.shape, choice.most_parameters(source.shape, itemsize), self.rank)
+        check_number("seed", self.seed, at_least=0, whole=True)
+        if self.init is not None and not solver.takes_init:
+            name = type(solver).__name__
+            raise ArgumentError(f"init is not allowed with {name}, which starts by itself; leave it out")
+        check_checkpoint(self.checkpoint, self.every, solver)
+        executor = _checked_executor(self.executor, solver, source)
+        solver.plan_stored(source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
+        found = first_look(source, executor)
+        if found.observed < prod(source.shape) and not solver.handles_missing:
+            raise ArgumentError(
+                f"solver={type(solver).__name__}() needs complete data, but {prod(source.shape) - found.observed} "
+                "entries are missing (by mask, NaN or numpy.ma); use ringlet.SAWRTRD() or another method with "
+                "handles_missing"
+            )
+        for mode, empty in enumerate(found.empty):
+            if empty:
+                warn(
+                    f"{len(empty)} slice(s) of mode {mode} hold no observed entry (the first at index {empty[0]}); "
+                    "they are filled from their neighbours",
+                    DataWarning,
+                )
+        if choice is None and solver.finds_rank:
+            _warn_if_underdetermined(bonds, found.observed, source.shape)
+        return Problem(source, found, bonds, int(self.seed), self.init, executor, choice)
+
+
+def _extender(solver: Solver, run: Run, trusted: float) -> RingExtender | None:
+    """What appends slices to the ring; only our own solvers leave behind what that needs."""
+    if isinstance(solver, RobustRing) and isinstance(run, ScaledRun):
+        return RingExtender(ExtensionState.of(solver, run, trusted))
+    return None
+
+
+def _with_labels(callback: Callback, source: Source) -> Callback:
+    """The callback, shown rings with the names and units that the data have."""
+    return lambda state: callback(replace(state, _names=source.names, _units=source.units))
+
+
+def _warn_if_underdetermined(rank: tuple[int, ...], observed: int, shape: tuple[int, ...]) -> None:
+    """Warn where the slices of a core have more unknowns than observed entries."""
+    limits = bond_limits(shape, rank)
+    for mode, length in enumerate(shape):
+        unknowns, entries = limits[mode] * limits[(mode + 1) % len(shape)], observed / length
+        if entries < unknowns and observed < prod(shape):
+            warn(
+                f"rank={rank} has {unknowns} unknowns for each slice of mode {mode}, of which {entries:.3g} entries "
+                "are observed on average: most of the answer will be a guess; give a smaller rank, or rank='auto'",
+                DataWarning,
+            )
+            return
+
+
+def _checked_executor(executor: DaskExecutor | None, solver: Solver, source: Source) -> DaskExecutor | None:
+    """The executor given, or the one that data on a cluster suggest."""
+    if executor is None:
+        return DaskExecutor.active() if solver.distributes and backed_by_dask(source) else None
+    if not isinstance(executor, DaskExecutor):
+        raise ArgumentTypeError(f"executor={executor!r} is no executor; give ringlet.DaskExecutor(client)")
+    if not solver.distributes:
+        raise ArgumentError(
+            f"executor is not allowed with {type(solver).__name__}, which works on one machine; leave it out, or use "
+            "ringlet.SAWRTRD(), ringlet.AWRTRD() or ringlet.baselines.TRALS()"
+        )
+    return executor
+
+
+def bonds_of(
+    rank: Rank, solver: Solver, shape: tuple[int, ...], itemsize: int
+) -> tuple[tuple[int, ...], RankChoice | None]:
+    """The rank to begin with, and what is to be found."""
+    choice = RankChoice.of(rank)
+    if choice is None:
+        if rank is None and solver.finds_rank:
+            raise ArgumentError("rank=None is not allowed; give e.g. rank=5, or rank='auto', which finds one")
+        return solver.bonds(rank, len(shape)), None  # type: ignore[arg-type]
+    if not solver.finds_rank:
+        raise ArgumentError(
+            f"rank={rank!r} is not allowed with {type(solver).__name__}, which needs a rank, e.g. rank=5; "
+            "AWRTRD and SAWRTRD can find one"
+        )
+    return start_rank(shape, choice.most_parameters(shape, itemsize)), choice
+
+
+def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:
+    """The rank of the ring that a fit is to begin with, if it fits the data and the choice of ranks."""
+    ring = init if isinstance(init, TensorRing) else TensorRing(init)
+    if ring.shape != shape:
+        raise ArgumentError(f"init has shape {ring.shape}, but the data have shape {shape}")
+    if ring.parameters > most:
+        raise ArgumentError(
+            f"init has {ring.parameters} numbers, but rank={rank!r} allows {most} on shape {shape}; round it first, "
+            "e.g. init.round(rank=5)"
+        )
+    return ring.rank

@@ -1,0 +1,158 @@
+"""What a fit tells of itself: the report of a sweep, the history, the state that callbacks see, and how it ended."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from math import inf, nan
+from typing import Any, Protocol, TypeAlias
+
+from numpy.typing import NDArray
+
+from ringlet.ring import TensorRing
+
+__all__ = ["Callback", "RunState", "Saved", "Snapshot", "State", "Status", "SweepRecord", "SweepReport"]
+
+# All that a fit under way knows and could not compute again: arrays and numbers by name.
+RunState: TypeAlias = Mapping[str, NDArray[Any] | float]
+
+
+class Status(Enum):
+    """How a fit ended; ``str(status)`` is advice."""
+
+    CONVERGED = "The estimate stopped changing: the fit is done."
+    DONE = "The method takes a fixed number of passes, and has made them: the fit is done."
+    SWEEPS_USED = (
+        "All sweeps were used while the estimate was still changing: the result is usable; give more sweeps, "
+        "or a larger tol, if it should settle."
+    )
+    STALLED = (
+        "No core could be improved any further: the data are fitted exactly, or nothing of them is trusted. "
+        "If the fit is poor, try another seed, a wider kernel (sigma_factor, sigma_min) or loss='huber'."
+    )
+    STOPPED = "The callback asked to stop: the estimate is that of the last sweep."
+    INTERRUPTED = (
+        "The fit was interrupted: the estimate is the best so far. Pass a ring as init= to go on from there; with a "
+        "checkpoint, the same call goes on."
+    )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """What one sweep did.
+
+    Attributes
+    ----------
+    sweep : int
+        Counted from 1.
+    seconds : float
+        Wall time of this sweep.
+    change : float
+        Relative change of the model in this sweep; the stop rule compares it with `tol`. Infinite in the first sweep.
+    loss : float
+        Mean loss of a random sample of the observed entries, taken before each core's update, in the data's units
+        squared.
+    sigma : float
+        Kernel width at the end of the sweep, in the data's units; infinite for methods without a kernel.
+    mean_weight : float
+        Mean robust weight of the same sample: about the share of the entries that is trusted; 1 without weights.
+    held_out : float
+        Validation error: robust root mean square error on entries that the fit does not see, in the data's units; NaN
+        where none are held out.
+    """
+
+    sweep: int
+    seconds: float
+    change: float
+    loss: float
+    sigma: float
+    mean_weight: float
+    held_out: float = field(default=nan, compare=False)  # NaN is not equal to itself
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What a solver reports of a sweep: the numbers of its record, and whether the fit may stop.
+
+    Attributes
+    ----------
+    stalled : bool
+        Nothing moved: further sweeps are of no use.
+    settling : bool
+        The objective itself is still changing: a small change does not mean convergence yet.
+    done : bool
+        The method needs no further sweep.
+    converged : bool
+        The method itself has seen that the estimate does not change any more.
+    """
+
+    change: float
+    loss: float
+    sigma: float = inf
+    mean_weight: float = 1.0
+    held_out: float = nan
+    stalled: bool = False
+    settling: bool = False
+    done: bool = False
+    converged: bool = False
+
+
+class Snapshot(Protocol):
+    """A model at some moment; it stays as it is while the fit goes on."""
+
+    def ring(self) -> TensorRing | None:
+        """The ring, in the data's units; None for methods without one."""
+        ...
+
+    def tensor(self) -> NDArray[Any]:
+        """The estimate, dense."""
+        ...
+
+
+@dataclass(frozen=True)
+class State:
+    """What a callback sees after a sweep. `ring` and `tensor` are made only when they are asked for."""
+
+    sweep: int
+    record: SweepRecord
+    _snapshot: Snapshot = field(repr=False)
+    _names: tuple[str, ...] | None = field(default=None, repr=False)
+    _units: str | None = field(default=None, repr=False)
+
+    @property
+    def ring(self) -> TensorRing | None:
+        """The ring after this sweep, in the data's units, with their names."""
+        ring = self._snapshot.ring()
+        return None if ring is None else TensorRing(ring.cores, names=self._names, units=self._units)
+
+    @property
+    def tensor(self) -> NDArray[Any]:
+        """The dense estimate after this sweep."""
+        return self._snapshot.tensor()
+
+
+Callback: TypeAlias = Callable[[State], object]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A fit between two sweeps, as a checkpoint keeps it.
+
+    Attributes
+    ----------
+    history : tuple of SweepRecord
+        Of the sweeps done.
+    quiet : int
+        How many sweeps in a row the change has been small.
+    ended : Status or None
+        How the fit has ended by itself; None if further sweeps would go on with it.
+    state : mapping
+        Of the run.
+    """
+
+    history: tuple[SweepRecord, ...]
+    quiet: int
+    ended: Status | None
+    state: RunState

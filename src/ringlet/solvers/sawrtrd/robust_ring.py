@@ -1,0 +1,139 @@
+"""The hyper-parameters that AWRTRD and SAWRTRD have in common, and what follows from them alone."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from ringlet.checks import check_number, check_number_or, check_one_of
+from ringlet.errors import ArgumentError
+from ringlet.execution import Threads
+from ringlet.robust import DEFAULT_FACTORS, LOSSES, WidthRule
+from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
+from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
+from ringlet.solvers.engine.sampling_rule import SamplingRule
+from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.sources import Chunks
+
+__all__ = ["RobustRing"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustRing(IterativeSolver):
+    """What AWRTRD and SAWRTRD have in common; use one of those."""
+
+    handles_missing: ClassVar[bool] = True
+    robust: ClassVar[bool] = True
+    finds_rank: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
+    patience: ClassVar[int] = 2
+    distributes: ClassVar[bool] = True
+
+    loss: Literal["correntropy", "cauchy", "huber", "l2"] = "correntropy"
+    sigma: Literal["iqr", "maxabs", "trusted"] | float = "iqr"
+    sigma_factor: float | None = None
+    sigma_min: float = 0.15
+    ridge: Literal["auto"] | float = "auto"
+    smooth: Literal["auto"] | float | Mapping[int, float] = 0.0
+    scaling: Literal["global", "local", "none"] = "global"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_one_of("loss", self.loss, LOSSES)
+        check_one_of("scaling", self.scaling, ("global", "local", "none"))
+        check_number_or(DEFAULT_FACTORS, "sigma", self.sigma, above=0, infinite=True)
+        if self.sigma_factor is not None:
+            check_number("sigma_factor", self.sigma_factor, above=0)
+        check_number("sigma_min", self.sigma_min, above=0)
+        check_number_or(("auto",), "ridge", self.ridge, at_least=0)
+        if isinstance(self.smooth, Mapping):
+            for mode, strength in self.smooth.items():
+                check_number("smooth", mode, at_least=0, whole=True)
+                check_number(f"smooth[{mode}]", strength, at_least=0)
+            object.__setattr__(self, "smooth", dict(self.smooth))  # the caller's may change
+        else:
+            check_number_or(("auto",), "smooth", self.smooth, at_least=0)
+        if self.scaling == "none" and (self.ridge not in ("auto", 0) or self.smooth != 0):
+            given = f"ridge={self.ridge!r}, smooth={self.smooth!r}"
+            raise ArgumentError(f"{given} is not allowed with scaling='none', which has no penalties; leave them out")
+
+    @abstractmethod
+    def sampling_rule(self) -> SamplingRule:
+        """How many columns of the unfolding a core update uses, and how they are drawn."""
+
+    def width_rule(self) -> WidthRule:
+        """How the kernel width is chosen; plain least squares have an infinite one."""
+        if self.loss == "l2":
+            return WidthRule(None, fixed=inf)
+        if self.sigma in DEFAULT_FACTORS:
+            rule = str(self.sigma)
+            return WidthRule(rule, self.sigma_factor or DEFAULT_FACTORS[rule], self.sigma_min)
+        return WidthRule(None, fixed=float(self.sigma))
+
+    def penalties(self, order: int) -> Penalties:
+        """The penalties to begin with; what is "auto" begins at none, or by the rule."""
+        ridge = None if self.ridge == "auto" else float(self.ridge)
+        if isinstance(self.smooth, Mapping):
+            smooth = {int(mode): float(strength) for mode, strength in self.smooth.items()}
+        else:
+            smooth = dict.fromkeys(range(order), 0.0 if self.smooth == "auto" else float(self.smooth))
+        outside = [mode for mode in smooth if not 0 <= mode < order]
+        if outside:
+            raise ArgumentError(f"smooth names mode {outside[0]}, but the data have modes 0 to {order - 1}")
+        return Penalties(ridge, tuple([smooth.get(mode, 0.0) for mode in range(order)]))
+
+    def tunes(self, choice: RankChoice | None) -> bool:
+        """Whether held-out entries have to decide something: the rank, if there is a `choice`, or the smoothness."""
+        return choice is not None or self.smooth == "auto"
+
+    @property
+    def tunes_width(self) -> bool:
+        """Whether held-out entries may change the kernel width."""
+        return self.loss != "l2" and self.sigma in DEFAULT_FACTORS and self.sigma_factor is None
+
+    def plan(
+        self,
+        shape: tuple[int, ...],
+        rank: tuple[int, ...],
+        dtype: np.dtype[Any],
+        chunks: Chunks | None = None,
+        *,
+        beside: int = 0,
+    ) -> FitPlan:
+        """Operations, bytes read and memory of a sweep; of data in chunks, those of reading them, too.
+
+        `beside` counts bytes that the fit holds for other things, e.g. held-out entries.
+        """
+        sampling = self.sampling_rule()
+        return plan_fit(
+            FitWork(
+                tuple(shape),
+                tuple(rank),
+                data_itemsize=dtype.itemsize,
+                itemsize=working_dtype(dtype, self.dtype).itemsize,
+                threads=Threads(self.threads).count,
+                memory=self.budget,
+                samples=sampling.samples,
+                by_rows=sampling.by_rows,
+                uniform=sampling.uniform,
+                chunks=chunks,
+                beside=beside,
+            )
+        )
+
+    def plan_stored(
+        self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any], chunks: Chunks | None
+    ) -> FitPlan:
+        """The plan of reading data in a store chunk by chunk."""
+        return self.plan(shape, rank, dtype, chunks)
+
+    def plan_of(self, problem: Problem, rank: tuple[int, ...], beside: int = 0) -> FitPlan:
+        """The plan of a fit of this rank; refused if it needs more memory than the machine has."""
+        source = problem.source
+        plan = self.plan(source.shape, rank, source.dtype, source.chunks, beside=beside)
+        check_fits_machine(plan, f"rank {rank} on shape {source.shape}", "give a smaller rank or fewer samples")
+        return plan

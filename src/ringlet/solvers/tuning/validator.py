@@ -1,0 +1,225 @@
+"""Validation: models are compared by their residuals at held-out entries, some of which may be wrong."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log, log10, nan, prod, sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.ring.chain import Core
+from ringlet.ring.evaluate import dense_block
+from ringlet.sampling import Purpose, draw_entries
+from ringlet.solvers.sawrtrd.start import background
+from ringlet.solvers.tuning.holdout import PROBE_ENTRIES, HoldoutMask
+from ringlet.sources import Source
+from ringlet.sources.base import slabs
+
+__all__ = ["Validator", "Verdict"]
+
+Array64: TypeAlias = NDArray[np.float64]
+
+_WANTED = 20_000  # held-out entries
+_SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
+_FEWEST, _SHARE_UTMOST = 1000, 0.2  # held-out entries of little data, and the largest share of these
+_TOO_FEW = 50  # observed entries: of fewer none are held out
+_MOSTLY = 0.5  # of the missing entries: if more are missing together with others, some are held out together
+_PROBES = 4  # random subtensors of large data in which held-out entries are looked up
+_WIDTH = 5.0  # of the validating kernel, in deviations of the residuals
+_WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
+_PRECISION = 1e-5  # of the data's range: what is smaller makes no difference,
+_ROUNDING = {4: 1e-5, 8: 1e-13}  # nor what is smaller than this part of their level, by bytes of the working precision
+_DECIBEL = 10 / log(10)  # in the logarithm of a power
+_NORMAL = 1.4826  # deviations in the median size of normal residuals
+_FAR, _ROUNDS = 3.0, 6  # deviations beyond which the median leaves residuals out, and rounds to find them
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a new model does on the held-out entries, compared with an old one.
+
+    Attributes
+    ----------
+    gain : float
+        By how many decibels the mean square of the residuals is smaller, where either model comes near the entries.
+    certainty : float
+        The difference of the two losses in units of its standard error; above 0: the new model is better.
+    doubt : float
+        Standard error of the gain, in decibels.
+    """
+
+    gain: float
+    certainty: float
+    doubt: float
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Held-out entries of one subtensor.
+
+    Attributes
+    ----------
+    index : tuple of arrays
+        Of the subtensor.
+    places : array of int
+        Where in it the entries are.
+    values : array
+        In data ranges.
+    together : array of bool
+        Which are held out together with others.
+    cells : array of int
+        Those that are together have the same number.
+    """
+
+    index: tuple[NDArray[np.intp], ...]
+    places: NDArray[np.intp]
+    values: Array64
+    together: NDArray[np.bool_]
+    cells: NDArray[np.intp]
+
+
+class Validator:
+    """Compares models by their residuals at held-out entries, of which up to half may be wrong.
+
+    Parameters
+    ----------
+    probes : sequence of Probe
+    precision : float
+        Residuals are not told from each other below it.
+    missing : float
+        Share of the data that is missing: entries held out together stand for those, single ones for the others.
+    """
+
+    def __init__(self, probes: Sequence[Probe], *, precision: float = 1e-12, missing: float = 0.0) -> None:
+        self._probes, self._precision, self._missing = probes, precision, missing
+        self._shares = _shares(np.concatenate([probe.together for probe in probes]), missing)
+        cells = [np.unique(probe.cells, return_inverse=True)[1] for probe in probes]
+        before = np.cumsum([0, *(len(probe.cells) for probe in probes[:-1])])
+        self._cells = np.concatenate([own + first for own, first in zip(cells, before, strict=True)])
+        values = np.concatenate([probe.values for probe in probes])
+        flat = background(values) if values.size else None
+        self._varied = values != flat  # a background that every model finds says nothing of what is far off
+
+    @classmethod
+    def of(cls, source: Source, observed: int, seed: int, *, together: bool = True) -> tuple["Validator", HoldoutMask]:
+        """Choose the entries to hold out; `observed` counts those that the source has.
+
+        Where most are missing `together` with others, some are held out together.
+        """
+        shape = source.shape
+        entries = prod(shape)
+        if entries <= PROBE_ENTRIES * _PROBES:
+            blocks = [tuple(np.arange(part.start, part.stop) for part in slab) for slab in slabs(shape, PROBE_ENTRIES)]
+        else:
+            blocks = [draw_entries(source, PROBE_ENTRIES, seed, Purpose.HOLD_OUT, n) for n in range(1, _PROBES + 1)]
+        looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
+        share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
+        share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
+        modes = _missing_together(source, blocks, 1.0 - observed / entries) if together and observed < entries else ()
+        if share * observed < 2 * _TOO_FEW * prod([shape[mode] for mode in modes]):
+            modes = ()
+        mask = HoldoutMask.of(shape, share, seed, modes)
+        return cls([_probe(source, mask, block) for block in blocks], missing=1.0 - observed / entries), mask
+
+    def scaled(self, data_range: float, level: float, dtype: np.dtype[Any]) -> "Validator":
+        """The validator of models of the data divided by `data_range`, which then lie `level` from zero, at least 1.
+
+        `dtype` is that of the models: differences below its rounding do not count.
+        """
+        probes = [replace(probe, values=np.clip(probe.values / data_range, -1e12, 1e12)) for probe in self._probes]
+        precision = max(_PRECISION, _ROUNDING[dtype.itemsize] * level)
+        return Validator(probes, precision=precision, missing=self._missing)
+
+    def __len__(self) -> int:
+        return sum(len(probe.values) for probe in self._probes)
+
+    def residuals(self, cores: Sequence[Core]) -> Array64:
+        """Values less the model's, in data ranges."""
+        found = []
+        for probe in self._probes:
+            parts = [core[:, chosen, :] for core, chosen in zip(cores, probe.index, strict=True)]
+            model = dense_block(parts).ravel()[probe.places]
+            found.append(probe.values - model)
+        return np.concatenate(found)
+
+    def compare(self, new: Array64, old: Array64) -> Verdict:
+        """Compare the residuals of two models, under a kernel that fits the old ones."""
+        if not len(self):  # so little data that none were held out
+            return Verdict(0.0, 0.0, 0.0)
+        width = self._width(old)
+        before, after = (np.exp(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
+        difference = after - before
+        mean = float(self._shares @ difference)
+        deviation = sqrt(float(np.sum(np.bincount(self._cells, self._shares * (difference - mean)) ** 2)))
+        certainty = mean / deviation if deviation else 0.0
+        near = self._shares * np.maximum(before, after)
+        gain = 20 * log10(self._weighted_size(old, near) / self._weighted_size(new, near))
+        lost = float(self._shares @ (before * (1 - before))) + 0.5 * (self._precision / width) ** 2
+        doubt = _DECIBEL * deviation / lost
+        return Verdict(gain, certainty, doubt)
+
+    def error(self, residuals: Array64) -> float:
+        """Root mean square of the residuals under the validating kernel, in data ranges."""
+        if not len(self):
+            return nan
+        near = np.exp(-0.5 * (residuals / self._width(residuals)) ** 2)
+        return self._weighted_size(residuals, self._shares * near if near.any() else self._shares)
+
+    def _width(self, residuals: Array64) -> float:
+        return max(_validating_width(residuals[self._varied]), self._precision)
+
+    def _weighted_size(self, residuals: Array64, weights: Array64) -> float:
+        mean = float(weights @ residuals**2) / max(float(weights.sum()), 1e-300)
+        return sqrt(mean + self._precision**2)
+
+
+def _validating_width(residuals: Array64) -> float:
+    """A width of `_WIDTH` deviations, by the median size of the residuals; those far off have small weights in it."""
+    sizes = np.sort(np.abs(residuals))
+    weights = np.ones_like(sizes)
+    for _ in range(_ROUNDS):
+        below = np.cumsum(weights)
+        deviation = _NORMAL * float(sizes[np.searchsorted(below, below[-1] / 2)])
+        weights = np.exp(-0.5 * (sizes / max(_FAR * deviation, 1e-12)) ** 2)
+    return min(max(_WIDTH * deviation, 1e-12), _WIDEST)
+
+
+def _probe(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...]) -> Probe:
+    values, observed = source.read(block)
+    drawn = mask.drawn(block, range(len(block)))
+    places = np.flatnonzero(drawn if observed is None else drawn & observed)
+    together = mask.drawn_together(block, range(len(block))).ravel()[places]
+    first = [index * (mode not in mask.together) for mode, index in enumerate(np.unravel_index(places, drawn.shape))]
+    cells = np.where(together, np.ravel_multi_index(first, drawn.shape), drawn.size + places)
+    return Probe(block, places, values.ravel()[places].astype(np.float64), together, cells)
+
+
+def _missing_together(
+    source: Source, blocks: Sequence[tuple[NDArray[np.intp], ...]], missing: float
+) -> tuple[int, ...]:
+    """Modes along which most of what is missing is missing whole, as the colours of a pixel; two others are left.
+
+    A share of `missing` is. What would be missing whole if single entries were lost by chance does not count.
+    """
+    order = len(source.shape)
+    whole, lost = np.zeros(order), np.zeros(order)  # beyond chance
+    for block in blocks:
+        _, observed = source.read(block)
+        if observed is None:
+            continue
+        gaps = ~observed
+        count, lengths = np.count_nonzero(gaps), np.array(gaps.shape)
+        by_chance = count * missing ** (lengths - 1.0)  # all of it along a mode of one slice
+        whole += [np.count_nonzero(gaps.all(axis=mode)) * length for mode, length in enumerate(lengths)] - by_chance
+        lost += count - by_chance
+    together = [mode for mode in range(order) if whole[mode] > _MOSTLY * lost[mode]]
+    return tuple(sorted(sorted(together, key=lambda mode: source.shape[mode])[: order - 2]))
+
+
+def _shares(together: NDArray[np.bool_], missing: float) -> Array64:
+    """How much each entry counts: those held out together as the missing ones, the others as the rest; 1 in all."""
+    counts = np.count_nonzero(together), np.count_nonzero(~together)
+    if min(counts) == 0:
+        return np.full(len(together), 1.0 / max(len(together), 1))
+    return np.where(together, missing / counts[0], (1.0 - missing) / counts[1])
