@@ -1,4 +1,4 @@
-"""Cores of about equal size: penalties that are relative to Gram matrices do not hold the sizes of cores in place."""
+"""Scale cores to about equal size; penalties relative to Gram matrices do not determine the sizes of single cores."""
 
 from collections.abc import Sequence
 from math import frexp
@@ -9,15 +9,15 @@ from ringlet.ring.chain import Core
 
 __all__ = ["balanced"]
 
-_DRIFT = 8  # powers of two that the size of a core may be off
-_NOTHING = -64  # powers of two: a smaller product of all cores is as good as zero, and may vanish
+_DRIFT = 8  # powers of two by which the size of a core may differ from the mean
+_NOTHING = -64  # powers of two: a smaller product of all cores counts as zero, and may underflow
 
 
 def balanced(cores: Sequence[Core]) -> list[Core] | None:
-    """The same tensor by cores whose largest entries differ by about a factor of two; None if they do, or vanish.
+    """Cores of the same tensor with largest entries within about a factor of two; None if they are, or vanish.
 
-    Cores are multiplied by powers of two whose product is one, so that no number loses a digit, and a fit goes on as it
-    would have without.
+    Cores are multiplied by powers of two whose product is one, so the scaling is exact and does not change the course
+    of a fit.
 
     Examples
     --------

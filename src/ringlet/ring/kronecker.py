@@ -1,4 +1,4 @@
-"""A Gram matrix as the sum of Kronecker products that a narrow bond makes it. Pure maths, float64."""
+"""A Gram matrix as a sum of Kronecker products, as many as the square of the narrowest bond. Pure maths, float64."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,8 +11,8 @@ from ringlet.ring.arrays import Array64, Run
 __all__ = ["KroneckerSum"]
 
 _ROWS = 256  # rows that are multiplied at once
-_SHARED_ENTRIES = 1 << 16  # smaller matrices are one product: it is made faster than threads are woken
-_SMALL_PRODUCTS = 4  # many small products take so much longer for an operation than a large one
+_SHARED_ENTRIES = 1 << 16  # smaller matrices are one product, which takes less time than waking threads
+_SMALL_PRODUCTS = 4  # time of an operation in many small products, relative to a large one
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class KroneckerSum:
         return out
 
     def fill_lower(self, out: Array64, run: Run = map) -> None:
-        """Write the lower triangle into `out`, shape (size, size); what is above it may be left as it was."""
+        """Write the lower triangle into `out`, shape (size, size); the upper triangle may keep its old content."""
         self._fill(out, run, lower_only=True)
 
     def _fill(self, out: Array64, run: Run, *, lower_only: bool) -> None:

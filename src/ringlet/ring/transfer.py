@@ -89,7 +89,7 @@ class GramChain:
         self._prefix[0] = self._suffix[-1] = self._identity(ranks[self._origin])
 
     def replace(self, k: int, core: Core) -> None:
-        """Put a new core at mode k; what depended on the old one is forgotten."""
+        """Put a new core at mode k; cached products that depended on the old one are dropped."""
         self._cores[k] = core
         position = self._position(k)
         self._transfer[position] = None
@@ -271,7 +271,7 @@ def loop_trace(cores: Sequence[Core], others: Sequence[Core]) -> float:
 
 
 def loop_cost(cores: Sequence[Core]) -> tuple[int, int]:
-    """Operations and bytes that `loop_trace` of a ring with itself takes, about.
+    """Approximate operations and bytes of `loop_trace` of a ring with itself.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def loop_cost(cores: Sequence[Core]) -> tuple[int, int]:
 
 
 def _rows_at_once(entries: int) -> int:
-    """Partial products of so many entries that pass through the cores together."""
+    """Number of partial products of this size that pass through the cores together."""
     return max(1, _BATCH_ENTRIES // entries)
 
 

@@ -1,4 +1,4 @@
-"""Losses and kernel widths: how outliers lose their say."""
+"""Losses and kernel widths: how outliers are down-weighted."""
 
 from ringlet.robust.kernel import Kernel
 from ringlet.robust.losses import LOSSES, Loss

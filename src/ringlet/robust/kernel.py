@@ -1,4 +1,4 @@
-"""A loss and its width: by these a finished fit judges single entries."""
+"""A loss and its width, from which a finished fit computes the weights of entries."""
 
 from dataclasses import dataclass
 from math import inf
@@ -11,17 +11,17 @@ from ringlet.robust.losses import LOSSES, Loss
 
 __all__ = ["Kernel"]
 
-_LARGEST = 1e100  # kernel widths; any residual beyond is as wrong as can be
+_LARGEST = 1e100  # kernel widths; any larger residual has weight zero
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """How far a residual may go before its entry loses trust.
+    """Weight of an entry as a function of its residual.
 
     Attributes
     ----------
     width : float
-        sigma, in the data's units; infinite: everything is trusted.
+        sigma, in the data's units; infinite: all entries have weight 1.
     loss : Loss
 
     Examples
@@ -34,10 +34,10 @@ class Kernel:
     loss: Loss = LOSSES["correntropy"]
 
     def weights(self, residuals: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
-        """1: trusted, 0: judged an outlier."""
+        """Weights of residuals; 1: trusted, 0: outlier."""
         if self.width == inf:
             return np.ones_like(residuals)
-        with np.errstate(over="ignore"):  # absurd residuals are cut off, so that their squares stay finite
+        with np.errstate(over="ignore"):  # huge residuals are clipped, so that their squares stay finite
             relative = np.asarray(residuals / self.width)
             np.clip(relative, -_LARGEST, _LARGEST, out=relative)
         return self.loss.weight(relative, 1.0, relative)

@@ -1,4 +1,4 @@
-"""Robust losses as weights: how much an entry is trusted, given its residual and the kernel width."""
+"""Robust losses as weights: the weight of an entry, given its residual and the kernel width."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def _correntropy_weight(residual: Floats, width: float, out: Floats) -> Floats:
 def _correntropy_value(residual: Floats, width: float) -> Floats:
     exponent = -0.5 * (residual / width) ** 2
     value = 1.0 - np.exp(exponent)
-    if np.mean(value) < _EXACT_BELOW:  # digits are lost: the slower function that loses none
+    if np.mean(value) < _EXACT_BELOW:  # cancellation: use the slower function without it
         value = -np.expm1(exponent)
     return np.asarray(width**2 * value)
 

@@ -1,4 +1,4 @@
-"""Kernel-width rules: how large a residual may be before its entry loses trust."""
+"""Kernel-width rules: the residual at which the weight of an entry falls off."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ __all__ = ["DEFAULT_FACTORS", "kernel_width"]
 
 # For residuals symmetric about zero the two rules agree: the interquartile range is twice the larger quartile.
 DEFAULT_FACTORS = {"iqr": 2.5, "maxabs": 5.0, "trusted": 2.0}
-_ROUNDS = 8  # in which the trusted quartiles are found
+_ROUNDS = 8  # iterations for the weighted quartiles
 
 
 def kernel_width(residuals: NDArray[np.floating[Any]], rule: str, factor: float, floor: float) -> float:
@@ -20,8 +20,8 @@ def kernel_width(residuals: NDArray[np.floating[Any]], rule: str, factor: float,
     residuals : array
         Signed residuals, any shape, at least one.
     rule : {"iqr", "maxabs", "trusted"}
-        ``factor * (q75 - q25)``, ``factor * max(|q25|, |q75|)``, or as the first with quartiles in which every residual
-        counts by its weight under the very kernel of this width: also where 40 % of them are wrong.
+        ``factor * (q75 - q25)``, ``factor * max(|q25|, |q75|)``, or the first with quartiles in which every residual is
+        weighted by the kernel of this width. It also works where 40 % of them are outliers.
     factor : float
     floor : float
         The width never goes below it.
@@ -40,7 +40,7 @@ def kernel_width(residuals: NDArray[np.floating[Any]], rule: str, factor: float,
 
 
 def _trusted_width(residuals: NDArray[np.floating[Any]], factor: float, floor: float) -> float:
-    """The width of a correntropy kernel that is so many ranges between the quartiles of what it trusts."""
+    """The width of a correntropy kernel that is `factor` times the interquartile range under its own weights."""
     ordered = np.sort(residuals, axis=None).astype(np.float64)
     weights = np.ones_like(ordered)
     for _ in range(_ROUNDS):
@@ -48,7 +48,7 @@ def _trusted_width(residuals: NDArray[np.floating[Any]], factor: float, floor: f
         q25, q75 = np.interp(np.array([0.25, 0.75]) * weights.sum(), below, ordered)
         width = max(factor * float(q75 - q25), floor)
         weights = np.exp(-0.5 * (ordered / width) ** 2)
-        if not weights.any():  # all lie far from zero, side by side
+        if not weights.any():  # all residuals are close together and far from zero
             break
     return width
 
@@ -59,7 +59,7 @@ def _quartiles(values: NDArray[np.floating[Any]]) -> tuple[float, float]:
 
 
 def _quantile(values: NDArray[np.floating[Any]], share: float) -> float:
-    """One partial sort each: NumPy has a vectorised one for single places only, and it beats sorting all."""
+    """One quantile by one partial sort, which NumPy has vectorised for single positions only."""
     place = min(max(share * values.size - 0.5, 0.0), values.size - 1.0)
     low = int(place)
     parted = np.partition(values, low, axis=None)

@@ -1,4 +1,4 @@
-"""Counter-based random streams: a draw depends on the seed and on what it is for, never on what was drawn before."""
+"""Counter-based random streams: a draw depends on the seed and its purpose, never on earlier draws."""
 
 from enum import IntEnum
 

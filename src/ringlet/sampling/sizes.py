@@ -11,7 +11,7 @@ def sample_sizes(shape: Sequence[int], samples: int) -> tuple[int, ...]:
     """Sizes of a subtensor of about `samples` entries, spread over the modes by water-filling.
 
     Small modes are taken whole and the others get equal counts, so that the product comes as close to `samples` as
-    whole numbers allow. A mode never gives more indices than it has, nor less than one.
+    whole numbers allow. A mode never gives more indices than it has, nor fewer than one.
 
     Examples
     --------
