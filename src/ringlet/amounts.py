@@ -1,4 +1,4 @@
-"""Amounts of memory, as people write and read them. Knows only the errors."""
+"""Parse and format amounts of memory."""
 
 import re
 from numbers import Real
@@ -21,7 +21,7 @@ _UNITS = {
 
 
 def parse_bytes(amount: float | str, name: str = "memory") -> int:
-    """Bytes from ``"2GB"``, ``"512 MiB"``, ``"1.5g"`` or a plain number; an error calls the argument by its name.
+    """Bytes from ``"2GB"``, ``"512 MiB"``, ``"1.5g"`` or a plain number; errors name the argument.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def parse_bytes(amount: float | str, name: str = "memory") -> int:
 
 
 def format_bytes(amount: float) -> str:
-    """Bytes for people.
+    """Format bytes for display.
 
     Examples
     --------

@@ -19,7 +19,7 @@ def check_number(
     whole: bool = False,
     infinite: bool = False,
 ) -> None:
-    """Refuse what is not a number, not whole where it must be, too small, or infinite unless it may be."""
+    """Raise an error for a value that is not a number, not an integer where required, too small, or infinite."""
     kind: type = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
@@ -35,7 +35,7 @@ def check_number(
 
 
 def check_one_of(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
-    """Refuse a word that is not in the list."""
+    """Raise an error for a word that is not in the list."""
     words = tuple(allowed)
     if value not in words:
         listed = ", ".join(repr(word) for word in words)

@@ -1,4 +1,4 @@
-"""Every error and warning of Ringlet. Knows nothing of the other rooms."""
+"""Every error and warning of Ringlet. Imports no other package of Ringlet."""
 
 import sys
 import warnings
@@ -45,7 +45,7 @@ class FormatError(RingletError, ValueError):
 
 
 class BudgetError(RingletError, MemoryError):
-    """The work does not fit the memory budget; the message says what would."""
+    """The work does not fit the memory budget; the message says how much is needed."""
 
 
 class ExecutionError(RingletError, RuntimeError):
@@ -53,7 +53,7 @@ class ExecutionError(RingletError, RuntimeError):
 
 
 class OutputExistsError(RingletError, FileExistsError):
-    """An output path exists and overwriting was not asked for."""
+    """An output path exists and overwriting was not requested."""
 
 
 class OutputError(RingletError, OSError):
@@ -61,11 +61,11 @@ class OutputError(RingletError, OSError):
 
 
 class CheckpointError(OutputError):
-    """A checkpoint could not be written, or another process is using it; what it held before is intact."""
+    """A checkpoint could not be written, or another process is using it; its previous content is intact."""
 
 
 class MissingFileError(RingletError, FileNotFoundError):
-    """A file to be read is not there."""
+    """A file to be read does not exist."""
 
 
 class MissingDependencyError(RingletError, ImportError):
@@ -73,7 +73,7 @@ class MissingDependencyError(RingletError, ImportError):
 
 
 class DataWarning(UserWarning):
-    """The data can be used, but part of the answer will be a guess."""
+    """The data can be used, but part of the result will be a guess."""
 
 
 class CheckpointWarning(UserWarning):

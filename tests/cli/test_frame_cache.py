@@ -162,7 +162,7 @@ def test_two_videos_of_one_name_do_not_share_a_cache(clip, film, tmp_path):
 
 def test_what_is_not_a_cache_is_never_replaced(clip):
     zarr.create_array(clip.with_name("clip.mp4.zarr"), shape=(2, 2), dtype="u1")
-    with pytest.raises(ArgumentError, match="is in the place of the video's cache and is none"):
+    with pytest.raises(ArgumentError, match="has the name of the video's cache but is not one"):
         cached_frames(clip, "video")
 
 

@@ -14,8 +14,8 @@ from scipy.io import savemat
 from ringlet import TensorRing
 from ringlet.cli.restoring import write_restored
 from ringlet.robust import Kernel
-from ringlet.solvers.result import Fit
 from ringlet.solvers.records import Status
+from ringlet.solvers.result import Fit
 from ringlet.sources.files import load
 from ringlet.store.chunked_outputs import default_chunks
 

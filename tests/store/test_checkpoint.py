@@ -133,7 +133,7 @@ def test_a_damaged_slot_is_told_and_the_other_one_used(quick_path, expected, kin
     slot = folder / SLOTS[0 if newest else 1]  # sweep 3, sweep 2
     slot.write_bytes(damaged(slot.read_bytes(), np.random.default_rng(1), kind))
     sweeps = []
-    with pytest.warns(CheckpointWarning, match=rf"{slot.name}: .* goes on from the other slot, sweep {3 - newest}"):
+    with pytest.warns(CheckpointWarning, match=rf"{slot.name}: .* continues from the other slot, sweep {3 - newest}"):
         done = fit(folder, callback=lambda state: sweeps.append(state.sweep))
     assert sweeps == [3, 4] if newest else [4]
     assert bits(done) == expected
@@ -164,7 +164,7 @@ def test_a_checkpoint_of_which_nothing_is_left_is_not_begun_anew_in_silence(quic
     for name in SLOTS:
         (folder / name).write_bytes(b"nothing")
     with pytest.raises(
-        FormatError, match=r"slot-0.*slot-1.*nothing of checkpoint .*x is left: delete it to begin anew"
+        FormatError, match=r"slot-0.*slot-1.*nothing of checkpoint .*x is usable: delete it to start again"
     ):
         fit(folder)
     shutil.rmtree(folder)

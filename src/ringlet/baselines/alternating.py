@@ -1,4 +1,4 @@
-"""What the alternating least squares methods share: where they start, and how cores are kept of equal norm.
+"""Shared parts of the alternating least squares methods: the start, and cores of equal norm.
 
 Only scalars move between cores. (Scaling single columns of an unfolded core, as some texts have it, is no gauge of a
 ring: it changes the tensor, and the objective may rise.)
@@ -28,15 +28,15 @@ _NEAR = 1e3  # squared residual over squared norm of the data, in units of round
 
 
 def data_size(found: Survey) -> float:
-    """The largest magnitude in the data: least squares do not care for units, but float32 must not overflow."""
+    """The largest magnitude in the data: least squares do not depend on units, but float32 must not overflow."""
     return max(abs(found.minimum), abs(found.maximum)) or 1.0
 
 
 def start_cores(problem: Problem, size: float, dtype: np.dtype[Any]) -> list[Core]:
     """Given cores in units of `size`, or ones of norm one from normal numbers with mean and variance one.
 
-    With mean zero, data that are mostly of one sign take longer. Alternating least squares ask for no scale, but the
-    product of many norms would leave float32.
+    With mean zero, data that are mostly of one sign take longer. Alternating least squares need no scale, but the
+    product of many norms would exceed the range of float32.
     """
     shape, rank = problem.source.shape, problem.rank
     if problem.init is not None:
@@ -53,7 +53,7 @@ def relative_error(squared_residual: float, squared_norm: float) -> float:
 
 
 def nearly_exact(squared_residual: float, squared_norm: float, dtype: np.dtype[Any]) -> bool:
-    """Whether ``X S - A G`` and ``|| X ||^2 - || A S^T ||^2`` lose too many digits, and residuals must be looked at."""
+    """Whether ``X S - A G`` and ``|| X ||^2 - || A S^T ||^2`` lose too many digits, so that residuals are needed."""
     return squared_residual < _NEAR * float(np.finfo(dtype).eps) * squared_norm
 
 
@@ -72,7 +72,7 @@ class AlternatingRun(ABC):
 
     @property
     def kernel(self) -> Kernel:
-        """Least squares trust every entry."""
+        """The kernel of least squares, which trusts every entry."""
         return Kernel()
 
     @abstractmethod
@@ -94,7 +94,7 @@ class AlternatingRun(ABC):
         return {**named_cores(self._cores), "error": self._error}
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self._cores = saved_cores(state, self._cores)
         self._error = saved_number(state, "error")
 
@@ -104,9 +104,9 @@ class AlternatingRun(ABC):
         self._put(mode, refold(rows, before, after))
 
     def _put(self, mode: int, core: Core) -> None:
-        """Replace a core by a multiple of norm one; the next core takes over its norm. What is not finite is ignored.
+        """Replace a core by a multiple of norm one; the next core takes over its norm. Infinite cores are ignored.
 
-        The list of cores is changed at once: whoever interrupts finds the one ring or the other.
+        The list of cores is replaced at once: an interrupt finds either the old or the new ring.
         """
         norm = _norm(core)
         if not isfinite(norm):
@@ -121,5 +121,5 @@ class AlternatingRun(ABC):
 
 def _norm(core: Core) -> float:
     """``|| Z ||_F`` in float64: squares in float32 may overflow where the norm does not."""
-    entries = core.astype(np.float64).ravel(order="K")  # in memory they lie together, whichever axis is the fastest
+    entries = core.astype(np.float64).ravel(order="K")  # the memory is contiguous, whichever axis is the fastest
     return sqrt(float(entries @ entries))

@@ -1,4 +1,4 @@
-"""What the completion methods that hold the whole tensor have in common: their parameters, and how a fit begins."""
+"""Shared parts of the completion methods that hold the whole tensor: parameters, and the start of a fit."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ class DenseCompletion(IterativeSolver):
     def shrinking_plan(
         self, shape: tuple[int, ...], dtype: np.dtype[Any], matrices: Sequence[ModeSplit], tensors: int
     ) -> DensePlan:
-        """Operations and memory of a sweep that shrinks these unfoldings and holds so many tensors beside the data."""
+        """Operations and memory of a sweep that shrinks these unfoldings and holds `tensors` arrays beside the data."""
         itemsize, threads = working_dtype(dtype, self.dtype).itemsize, Threads(self.threads).count
         memory = itemsize * tensors * prod(shape)
         memory += max(shrink_room(matrix, threads) for matrix in matrices) + row_room(shape, itemsize, threads)
@@ -81,7 +81,7 @@ class DenseSnapshot:
         """There is none."""
 
     def tensor(self) -> NDArray[Any]:
-        """The estimate in the data's units; slices without any data are made from their neighbours."""
+        """The estimate in the data's units; slices without any data are interpolated from their neighbours."""
         dense: NDArray[Any] = self.model * self.model.dtype.type(self.size)
         for mode, empty in enumerate(self.empty):
             folded = dense.reshape(prod(self.shape[:mode]), self.shape[mode], prod(self.shape[mode + 1 :]))
@@ -90,9 +90,9 @@ class DenseSnapshot:
 
 
 class DenseRun(ABC):
-    """A fit under way. The model is replaced after every sweep, never written to, so nobody has to copy it.
+    """A running fit. The model is replaced after every sweep and never written to, so it need not be copied.
 
-    Everything is in units of the data's robust size; parameters that have a dimension are converted when it begins.
+    Everything is in units of the data's robust size; parameters that have a dimension are converted at the start.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class DenseRun(ABC):
         self.model: Floats = np.zeros(shape, self.dtype)
 
     def snapshot(self) -> DenseSnapshot:
-        """The present model."""
+        """The current model."""
         return DenseSnapshot(self.model, self.size, self._shape, self._empty)
 
     @abstractmethod
@@ -131,7 +131,7 @@ class DenseRun(ABC):
         """One iteration."""
 
     def extremes(self, values: Floats) -> Floats:
-        """How far entries lie beyond the ordinary: outliers start from there, or they would take forever to grow."""
+        """Excess of entries beyond the ordinary range, from which outliers start; from zero they would grow slowly."""
         return values - np.clip(values, *self._ordinary)
 
     def vector(self) -> Floats:
@@ -144,7 +144,7 @@ class DenseRun(ABC):
 
 
 class TubalRun(DenseRun):
-    """A fit of a third-order tensor through its transformed slices, which begins with them.
+    """A fit of a third-order tensor through its transformed slices, which starts with them.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class TubalRun(DenseRun):
     _outliers: Floats
 
     def begin(self, block: RowBlock) -> float:
-        """Set outliers that are plain to see apart; the rest goes to the slices, to be measured there."""
+        """Separate obvious outliers; the rest is transformed to the slices and measured there."""
         values, mask = self.observed.read(block)
         self._outliers[block.place] = self.extremes(values)
         values -= self._outliers[block.place]

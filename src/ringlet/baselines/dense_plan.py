@@ -1,4 +1,4 @@
-"""What a method that holds dense arrays will need, told before it starts."""
+"""Memory and operations of methods that hold dense arrays, computed before they start."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class DensePlan:
     memory : int
         Peak working memory in bytes, beside the data.
     notes : tuple of str
-        What the user should know before starting.
+        Notes for the user.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class DensePlan:
 
 
 def checked(plan: DensePlan, budget: int | None, advice: str = _ADVICE) -> DensePlan:
-    """The plan itself if it fits the budget in bytes (None: anything does); the advice follows "give it more, ".
+    """The plan, if it fits the budget in bytes (None: no limit); the advice follows "give it more, ".
 
     Raises
     ------

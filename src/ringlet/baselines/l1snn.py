@@ -25,7 +25,7 @@ class L1SNN(DenseCompletion):
     """Robust completion by the sum of the nuclear norms of all unfoldings (HoRPCA-S).
 
     Minimises ``sum_n ||Y_(n)||_* + lambda_1 ||E||_1`` subject to ``Y + E = X`` on the observed entries, where ``Y_(n)``
-    has mode n as rows and all others as columns. All modes of the tensor are used as they are.
+    has mode n as rows and all others as columns. Tensors of any order are supported.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class L1SNN(DenseCompletion):
         a_n x b_n, rho being the share of observed entries.
     penalty : float, optional
         1 / mu, in inverse units of the data: singular values are thresholded by mu. By default that is 0.03 of the
-        largest one of the data. It changes the way to the solution, not the solution.
+        largest one of the data. It changes the convergence, not the solution.
     sweeps : int
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float
         Stop when both the relative change of Y and the relative violation of the constraints are below it; 0 runs all
         sweeps.
@@ -72,7 +72,7 @@ class L1SNN(DenseCompletion):
 
 
 class L1SNNRun(DenseRun):
-    """A fit under way.
+    """A running fit.
 
     X_n and V_n are needed only as ``D_n = X_n - mu V_n``: the next multiplier is ``mu V_n = Y - D_n``, and what the
     next step shrinks is ``Y + mu V_n = 2 Y - D_n``. Their sum over n follows from Y: it is ``N Y``, less ``mu v`` where

@@ -36,9 +36,9 @@ class L1TNN(DenseCompletion):
         lambda; by default ``0.9 / sqrt(rho max(n1, n2) n3)``, rho being the share of observed entries.
     penalty : float, optional
         beta, in inverse units of the data: singular values are thresholded by ``1 / beta``. By default that is 0.05 of
-        the largest one of the data. It changes the way to the solution, not the solution.
+        the largest one of the data. It changes the convergence, not the solution.
     sweeps : int
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float
         Stop when ``||L - L_last||_F`` is below this share of the norm of the observed entries; 0 runs all sweeps.
     dtype, memory, threads
@@ -82,7 +82,7 @@ class L1TNN(DenseCompletion):
 
 
 class L1TNNRun(TubalRun):
-    """A fit under way. E and Z vanish off Omega and are kept on it only; there M is L itself."""
+    """A running fit. E and Z vanish off Omega and are kept on it only; there M is L itself."""
 
     def __init__(self, solver: L1TNN, problem: Problem, threads: Threads) -> None:
         n1, n2, n3 = shape = third_order(problem.source.shape)

@@ -29,7 +29,7 @@ class L1TRNN(DenseCompletion):
 
     Minimises ``sum_n w_n ||X_<n>||_* + lambda ||S||_1`` subject to ``X + S = T`` on the observed entries. ``X_<n>`` has
     the modes n, n + 1, .. (cyclic, half of all, rounded up) as rows and the others as columns. The weights w_n sum to
-    one; larger unfoldings have smaller ones. All modes of the tensor are used as they are.
+    one; larger unfoldings have smaller ones. Tensors of any order are supported.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class L1TRNN(DenseCompletion):
     growth : float
         mu is multiplied by it after every sweep.
     unfoldings : int, optional
-        Use the first so many n; by default all that differ: N, or N / 2 where N is even.
+        Number of unfoldings; by default all distinct ones: N, or N / 2 where N is even.
     sweeps : int
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float
         Stop when the relative changes of both X and S (while S is zero, the relative distance of X from the data) are
         below it; 0 runs all sweeps.
@@ -99,7 +99,7 @@ class L1TRNN(DenseCompletion):
 
 
 class L1TRNNRun(DenseRun):
-    """A fit under way.
+    """A running fit.
 
     L_n and Z_n are needed only as ``A_n = L_n + Z_n / mu``: the next multiplier is ``Z_n = mu (A_n - X)``.
     """
@@ -160,7 +160,7 @@ class L1TRNNRun(DenseRun):
         self.model = model
         penalty = min(self._growth * self._penalty, max(_LARGEST_PENALTY, self._penalty))
         self._ratio, self._penalty = self._penalty / penalty, penalty
-        # While S is zero, X has settled only where it also meets the data.
+        # While S is zero, X has converged only if it also fits the data.
         found = _relative(jumped, sparse) if jumped or sparse else _relative(squares, self._data_norm**2)
         return SweepReport(
             change=max(_relative(moved, size), found) if self._data_norm else 0.0,

@@ -44,7 +44,7 @@ class LpTRC(IterativeSolver):
     """Robust tensor ring completion in a smoothed lp norm.
 
     Minimises ``sum (e^2 + eps^2)^(p/2)`` over the residuals e of the observed entries, one core after the other. Every
-    slice of a core is a robust regression of its own, solved by reweighted least squares or by ADMM. Entries that lie
+    slice of a core is a separate robust regression, solved by reweighted least squares or by ADMM. Entries that lie
     farther from the centre of the data than twice their size are left out.
 
     Parameters
@@ -53,20 +53,20 @@ class LpTRC(IterativeSolver):
         The exponent, above 0 and at most 1.
     epsilon : float, optional
         eps, in the data's units; by default 0.01 of their size, and at least the working precision's rounding error of
-        it. With ADMM and p < 1 it is what the adaptive smoothing, which keeps the problem convex, ends at: then
-        outliers lose little of their influence, and "irls" is better.
+        it. With ADMM and p < 1 it is the final value of the adaptive smoothing, which keeps the problem convex. The
+        influence of outliers is then reduced only little, and "irls" is better.
     ridge : "auto" or float
-        Penalty on the cores, relative to the mean diagonal of the normal equations, or where data lie far from zero to
-        the part of it that is owed to what varies. "auto" grows with the unknowns that each observed entry has to
-        determine, and is zero where all entries are observed.
+        Penalty on the cores, relative to the mean diagonal of the normal equations, or, for data far from zero, to the
+        part of it that is due to their variation. "auto" increases with the number of unknowns per observed entry, and
+        is zero where all entries are observed.
     method : {"irls", "admm"}
-        How a regression is solved. "irls" is many times faster and reaches the same.
+        How a regression is solved. "irls" is many times faster and reaches the same result.
     steps : int, optional
         Iterations of a regression in a sweep; by default 2 of "irls" and 40 of "admm".
     penalty : float, optional
         mu of "admm", and only of it, in the data's units to the power p - 2; by default 20 for data of size 1.
     sweeps : int
-        At most so many rounds over all cores.
+        Maximum number of rounds over all cores.
     tol : float
         Stop when the relative change of ``D = Z_N G_N Z_N^T`` is below it for two sweeps, times the level of the data
         over their size where that is above 1; 0 runs all sweeps.
@@ -153,7 +153,7 @@ class LpTRC(IterativeSolver):
 
 
 class LpTRCRun:
-    """A fit under way, of data divided by their size. Cores are replaced, never written to."""
+    """A running fit of data divided by their size. Cores are replaced, never written to."""
 
     def __init__(self, solver: LpTRC, problem: Problem, threads: Threads) -> None:
         source = problem.source
@@ -191,15 +191,15 @@ class LpTRCRun:
         return Kernel(self._epsilon * self._size, self._loss)
 
     def snapshot(self) -> RingSnapshot:
-        """The present model."""
+        """The current model."""
         return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
 
     def state(self) -> RunState:
-        """The cores are all."""
+        """The cores, which are the whole state."""
         return named_cores(self._cores)
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self._cores = saved_cores(state, self._cores)
         self._shape_gram = GramChain(self._cores, self._mapper).unfolding_gram(len(self._cores) - 1)
 
@@ -293,7 +293,7 @@ class LpTRCRun:
 
 
 def _epsilon_of(solver: LpTRC, size: float, dtype: np.dtype[Any]) -> float:
-    """The smoothing over the data's size. Below rounding errors it gains nothing, and 1 / eps^2 may overflow."""
+    """The smoothing over the data's size. Below rounding errors it has no effect, and 1 / eps^2 may overflow."""
     least = float(np.finfo(dtype).eps)
     if solver.epsilon is None:
         return _EPSILON

@@ -18,12 +18,12 @@ __all__ = ["BLOCK_ENTRIES", "ObservedRows", "ObservedSlices", "RowBlock", "ordin
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 BLOCK_ENTRIES = 1 << 16  # entries of the tensor in a block of rows
-_ORDINARY = 2.0  # entries farther from the centre than so many sizes of the data are outliers, plain to see
+_ORDINARY = 2.0  # entries farther from the centre than this number of data sizes are obvious outliers
 
 
 @dataclass(frozen=True)
 class RowBlock:
-    """Some rows (indices of the first mode) and where their observed entries stand among all observed ones.
+    """Some rows (indices of the first mode), and the positions of their observed entries among all observed ones.
 
     Attributes
     ----------
@@ -39,14 +39,14 @@ class RowBlock:
 class ObservedRows:
     """The observed entries of a source, in units of `size`.
 
-    What a method keeps for observed entries only (outliers, multipliers) are vectors over them in C order; the entries
-    themselves are read again from the source whenever they are needed.
+    Quantities for observed entries only (outliers, multipliers) are vectors over them in C order. The entries
+    themselves are read from the source whenever they are needed.
 
     Parameters
     ----------
     source : Source
     shape : tuple of int
-        What the tensor is reshaped to; the first mode must stay as it is.
+        What the tensor is reshaped to; the first mode must not change.
     size : float
         The data are divided by it.
     dtype : dtype
@@ -104,7 +104,7 @@ class ObservedRows:
 class ObservedSlices:
     """The ordinary observed entries of a source as rows of its unfoldings, in units of the data's size.
 
-    Entries that are plainly outliers say nothing: a bond to spare would be spent on them.
+    Obvious outliers are left out: surplus bonds would fit them.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class ObservedSlices:
         self._dtype = dtype
 
     def read(self, mode: int, slices: slice, spans: tuple[slice, ...]) -> tuple[Floats, NDArray[np.bool_]]:
-        """Slices of mode k at the ranges `spans` of modes k+1, .., k-1: 0 where they say nothing; and where they do."""
+        """Slices of mode k at the ranges `spans` of modes k+1, .., k-1, 0 at entries that are not used; and a mask."""
         order = len(self._source.shape)
         ring_order = [(mode + step) % order for step in range(order)]
         block = dict(zip(ring_order, (slices, *spans), strict=True))
@@ -147,7 +147,7 @@ class ObservedSlices:
 
 
 def ordinary_range(scale: Scale) -> tuple[float, float]:
-    """Between which values, in units of the data's size, entries are not plainly outliers."""
+    """Limits, in units of the data's size, beyond which entries are obvious outliers."""
     return scale.centre - _ORDINARY, scale.centre + _ORDINARY
 
 

@@ -1,7 +1,7 @@
 """The operators that the completion methods share: soft thresholds of entries and of singular values.
 
 Singular values are thresholded through the Gram matrix of the smaller side, in float64 whatever the working precision:
-only those above the threshold are used, so squaring does no harm. Work is cut into pieces that depend on sizes only.
+only those above the threshold are used, so the squares are accurate enough. Blocks depend on sizes only.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ __all__ = [
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Numbers: TypeAlias = NDArray[Any]  # real or complex
 
-_BLOCK_ENTRIES = 1 << 19  # of a matrix that are looked at together
+_BLOCK_ENTRIES = 1 << 19  # of a matrix that are processed together
 EIGEN_ARRAYS = 5  # arrays of the Gram matrix's size that an eigendecomposition needs at a time
 _EIGEN_COST = 9  # operations of an eigendecomposition over n^3
 
@@ -85,10 +85,10 @@ class ModeSplit:
         return max(self.middle, self.before * self.after)
 
     def blocks(self) -> list[tuple[slice, slice, slice]]:
-        """Index ranges of (before, middle, after) that cut the columns of the matrix, in order."""
+        """Index ranges of (before, middle, after) that divide the columns of the matrix, in order."""
         sizes = (self.before, self.middle, self.after)
         axis = 1 if self.middle > self.before * self.after else (0 if self.before > self.after else 2)
-        least = max(_BLOCK_ENTRIES, self.rows**2)  # or summing up the Gram matrices would cost more than making them
+        least = max(_BLOCK_ENTRIES, self.rows**2)  # else summing the Gram matrices would cost more than computing them
         step = ceil(least * sizes[axis] / prod(sizes))
         cuts = [[slice(0, size)] for size in sizes]
         cuts[axis] = [slice(start, min(start + step, sizes[axis])) for start in range(0, sizes[axis], step)]

@@ -44,8 +44,8 @@ class RandomizedTRALS(IterativeSolver):
     Parameters
     ----------
     sketch : int or sequence of int, optional
-        K_n, the slices that are left of mode n; an int means the same everywhere. By default the larger of
-        ``2 r_n r_{n+1}`` and a tenth of the mode. Modes that are no longer than K_n are left as they are; of others,
+        K_n, the size of mode n after the projection; an int means the same everywhere. By default the larger of
+        ``2 r_n r_{n+1}`` and a tenth of the mode. Modes that are no longer than K_n are not projected; of others,
         K_n is at least the larger of the ranks r_n and r_{n+1}.
     sweeps, tol, dtype, memory, threads
         As in `TRALS`.
@@ -73,7 +73,7 @@ class RandomizedTRALS(IterativeSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.sketch, np.ndarray):
-            object.__setattr__(self, "sketch", self.sketch.tolist())  # of no mode: a number
+            object.__setattr__(self, "sketch", self.sketch.tolist())  # a 0-d array is a number
         if isinstance(self.sketch, Sequence):
             for width in self.sketch:
                 check_number("sketch", width, at_least=1, whole=True)
@@ -138,7 +138,7 @@ class RandomizedTRALS(IterativeSolver):
 
 
 class ProjectedRun:
-    """A fit to projected data under way; see `LeastSquaresRun` for the parameters."""
+    """A running fit to projected data; see `LeastSquaresRun` for the parameters."""
 
     def __init__(
         self, source: Source, widths: Sequence[int], cores: Sequence[Core], size: float, seed: int, mapper: Mapper
@@ -164,7 +164,7 @@ class ProjectedRun:
 
     @property
     def kernel(self) -> Kernel:
-        """Least squares trust every entry."""
+        """The kernel of least squares, which trusts every entry."""
         return Kernel()
 
     def state(self) -> RunState:
@@ -172,7 +172,7 @@ class ProjectedRun:
         return self._inner.state()
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self._inner.resume(state)
 
     def sweep(self, number: int) -> SweepReport:
@@ -181,7 +181,7 @@ class ProjectedRun:
         return replace(report, loss=report.loss * self._size * self._size)
 
     def snapshot(self) -> RingSnapshot:
-        """The present model, its cores expanded: ``Z_n x_2 Q_n``."""
+        """The current model, its cores expanded: ``Z_n x_2 Q_n``."""
         short = self._inner.snapshot()
         cores = (
             _along_mode(core, None if basis is None else basis.T)
@@ -215,5 +215,5 @@ def _project(
 
 
 def _most_shortened(shape: Sequence[int], widths: Sequence[int]) -> int:
-    """The mode of which the least is left."""
+    """The mode with the smallest projected share."""
     return min(range(len(shape)), key=lambda mode: widths[mode] / shape[mode])

@@ -1,4 +1,4 @@
-"""Which rows of a subchain SampledTRALS looks at."""
+"""Which rows of a subchain SampledTRALS samples."""
 
 from collections.abc import Sequence
 from math import prod
@@ -13,7 +13,7 @@ from ringlet.sampling import draw_leverage_rows, draw_rows, leverage_distributio
 
 __all__ = ["RowSampler"]
 
-_FEW_TWICE = 0.1  # where each row meets so many like it, merging them costs more than it saves
+_FEW_TWICE = 0.1  # mean repetitions of a row below which merging costs more than it saves
 
 
 class RowSampler:
@@ -32,7 +32,7 @@ class RowSampler:
     Attributes
     ----------
     scores : list of arrays
-        Probabilities of the indices of every mode; "exact-leverage" does not look at them.
+        Probabilities of the indices of every mode; not used by "exact-leverage".
 
     Examples
     --------
@@ -50,13 +50,13 @@ class RowSampler:
         self.scores = [leverage_distribution(core) if self._by_leverage else _uniform(core) for core in cores]
 
     def resume(self, cores: Sequence[Core], scores: list[Array64]) -> None:
-        """Go on with other cores, and the scores that belong to them."""
+        """Continue with other cores and their scores."""
         if self._grams is not None:
             self._grams = GramChain(cores, self._mapper)
         self.scores = scores
 
     def replace(self, mode: int, core: Core) -> None:
-        """Take note of a new core."""
+        """Update the scores for a new core."""
         if self._grams is not None:
             self._grams = self._grams.with_core(mode, core)
         if self._by_leverage:
@@ -65,7 +65,7 @@ class RowSampler:
     def draw(
         self, cores: Sequence[Core], mode: int, rng: np.random.Generator
     ) -> tuple[tuple[NDArray[np.intp], ...], Array64]:
-        """Rows of the subchain without core `mode`, distinct unless few come twice, and how much each stands for."""
+        """Rows of the subchain without core `mode`, distinct unless few are repeated, and their weights."""
         if self._grams is not None:
             gram = self._grams.without(mode).dense(self._mapper)
             rows, weights = draw_leverage_rows(cores, mode, gram, self._samples, rng, self._mapper)

@@ -1,4 +1,4 @@
-"""SampledTRALS (TRALS-S): alternating least squares in which every core update looks at a few sampled rows.
+"""SampledTRALS (TRALS-S): alternating least squares in which every core update uses a few sampled rows.
 
 Malik & Becker, "A Sampling-Based Method for Tensor Ring Decomposition", 2021; exact leverage scores after Malik, "More
 Efficient Sampling for Tensor Decomposition With Worst-Case Guarantees", 2022.
@@ -40,8 +40,8 @@ _DEFAULT_SAMPLES = 10  # times the unknowns of a slice
 _ENOUGH_SAMPLES = 2  # times the unknowns of a slice; fewer give a warning
 _BLOCK_ENTRIES = 1 << 18  # sampled entries that are gathered at once
 _BLOCK_ROWS = 1024  # sampled rows in a piece of the Gram matrix
-_AVERAGED_SHARE = 3  # the last third of the sweeps averages, or all after the error first stood still
-_AVERAGED_SWEEPS = 5  # before so many have averaged, a small change is chance, and the fit goes on
+_AVERAGED_SHARE = 3  # the last third of the sweeps averages, or all after the error first stalled
+_AVERAGED_SWEEPS = 5  # averaging sweeps before which a small change is chance, and the fit continues
 _FALLING = 0.7  # an error that falls by this factor in a sweep needs no averaging
 _LEAST_STEP = 0.5
 
@@ -62,18 +62,17 @@ class SampledTRALS(IterativeSolver):
     sampling : {"product-leverage", "exact-leverage", "uniform"}
         "product-leverage" is the published method: each index is drawn by the leverage scores of its own core.
         "exact-leverage" draws rows by their scores in the whole subchain, which takes fewer rows where there are more
-        than three modes, at O(J I r^4) operations for drawing them. "uniform" draws all rows alike.
+        than three modes, at O(J I r^4) operations for drawing them. "uniform" draws all rows with equal probability.
     average : bool
-        The solution from a sample misses the one from all rows by about ``r_k r_{k+1} / J`` of the squared error, in
-        every core. True shortens steps by that share and, over the last third of the sweeps or once the error stands
-        still, to 1/2, 1/3, ..., which averages over samples; a fit does not end before. False takes every step in
-        full, as published.
+        The solution from a sample raises the squared error by a share of about ``r_k r_{k+1} / J`` in every core. True
+        shortens steps by this share and, over the last third of the sweeps or once the error stalls, to 1/2, 1/3, ...,
+        which averages over samples; a fit does not end before. False takes full steps, as published.
     ridge : float
         Penalty on the cores, relative to the mean diagonal of the Gram matrix.
     sweeps : int
-        At most so many rounds over all cores.
+        Maximum number of rounds over all cores.
     tol : float
-        Stop when the relative error, estimated on fresh samples, changes by less in two sweeps running; 0 runs all
+        Stop when the relative error, estimated on fresh samples, changes by less in two consecutive sweeps; 0 runs all
         sweeps.
     dtype, memory, threads
         As in `ringlet.AWRTRD`.
@@ -125,7 +124,7 @@ class SampledTRALS(IterativeSolver):
         return self.samples
 
     def _warn_of_few_samples(self, shape: Sequence[int], rank: Sequence[int]) -> None:
-        """So few rows fit noise with their unknowns, and the error on all others may exceed that of zeros."""
+        """Warn about few rows: their unknowns fit noise, and the error on other rows may exceed that of zeros."""
         unknowns = max(_columns(bond_limits(shape, rank)))
         if self.samples is not None and self.samples < _ENOUGH_SAMPLES * unknowns:
             warn(
@@ -170,7 +169,7 @@ class SampledTRALS(IterativeSolver):
 
 
 class SampledRun(AlternatingRun):
-    """A fit by sampled alternating least squares under way."""
+    """A running fit by sampled alternating least squares."""
 
     def __init__(self, solver: SampledTRALS, problem: Problem, source: ArraySource, mapper: Mapper) -> None:
         size, dtype = data_size(problem.survey), working_dtype(source.dtype, solver.dtype)
@@ -185,12 +184,12 @@ class SampledRun(AlternatingRun):
         self._calm = False  # time to average
 
     def state(self) -> RunState:
-        """The cores, the scores they were given, the last error, and how far averaging has come."""
+        """The cores, their scores, the last error, and the progress of averaging."""
         scores = {f"scores.{mode}": scores for mode, scores in enumerate(self._sampler.scores)}
         return {**super().state(), **scores, "averaged": self._averaged, "calm": int(self._calm)}
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         super().resume(state)
         scores = [
             saved_array(state, f"scores.{mode}", scores.shape, scores.dtype)
@@ -279,10 +278,10 @@ class SampledRun(AlternatingRun):
         return out, norm
 
     def _step_length(self, mode: int, rows: int, columns: int, gain: float, left: float) -> float:
-        """eta: 1 without averaging; else less the share of the step that is chance, then 1/2, 1/3, ...
+        """eta: 1 without averaging; else reduced by the share of the step that is chance, then 1/2, 1/3, ...
 
-        The squared error is lowered by `gain` on the sample, to `left`. Of the gain, a share of `left` is owed to the
-        freedom of the columns to follow a few rows; of rows that are almost all there are, less.
+        The squared error is lowered by `gain` on the sample, to `left`. A share of `left` of the gain is due to
+        overfitting of few rows; the share is smaller if nearly all rows are sampled.
         """
         if not self._solver.average:
             return 1.0

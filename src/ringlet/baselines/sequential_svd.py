@@ -1,4 +1,4 @@
-"""What TRSVD and its randomised form share: a ring from N-1 truncated factorisations, one mode after the other."""
+"""Shared parts of TRSVD and its randomised form: a ring from N-1 truncated factorisations, mode by mode."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class Step:
     rows, columns : int
         Of C.
     components : int
-        Columns of U; at most so many if the accuracy decides.
+        Columns of U; an upper limit if the accuracy determines them.
     order : int
         Number of modes, N.
     """
@@ -71,7 +71,7 @@ class Truncated:
 
 @dataclass(frozen=True, kw_only=True)
 class SequentialSVD(Solver):
-    """What TRSVD and RandomizedTRSVD have in common; use one of those."""
+    """Base class of TRSVD and RandomizedTRSVD."""
 
     handles_missing: ClassVar[bool] = False
     robust: ClassVar[bool] = False
@@ -95,15 +95,15 @@ class SequentialSVD(Solver):
         """Floating-point operations of one step."""
 
     def column_numbers(self, step: Step) -> int:
-        """Numbers held for every column of C, beside it: the remainder, twice while it is turned."""
+        """Numbers held for every column of C, beside it: the remainder, twice while it is transposed."""
         return 2 * step.components
 
     def square_matrices(self, blocks: int) -> int:
-        """Matrices with the rows of C, and as many columns, that are held at once; C is read in so many blocks."""
+        """Square matrices with the rows of C that are held at once, if C is read in this number of blocks."""
         return blocks + 4
 
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> DensePlan:
-        """Operations and memory; for a prescribed accuracy the most that it may take."""
+        """Operations and memory; for a prescribed accuracy an upper bound."""
         first = self.first_mode(shape, rank)
         steps = list(_steps(_turned(shape, first), _turned(rank, first)))
         itemsize = working_dtype(dtype, self.dtype).itemsize
@@ -172,7 +172,7 @@ class SequentialSVD(Solver):
 
 
 class SequentialRun:
-    """The one pass: peel off mode after mode, each with a basis of its own."""
+    """The single pass: separate mode after mode, each with its own basis."""
 
     def __init__(
         self, solver: SequentialSVD, problem: Problem, size: float, dtype: np.dtype[Any], mapper: Mapper
@@ -186,11 +186,11 @@ class SequentialRun:
 
     @property
     def kernel(self) -> Kernel:
-        """Least squares trust every entry."""
+        """The kernel of least squares, which trusts every entry."""
         return Kernel()
 
     def snapshot(self) -> RingSnapshot:
-        """The ring; zero before the pass is through."""
+        """The ring; zero before the pass is complete."""
         return RingSnapshot(tuple(self._cores), self._size, ((),) * len(self._cores))
 
     def sweep(self, number: int) -> SweepReport:  # noqa: ARG002 - there is only one

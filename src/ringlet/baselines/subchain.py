@@ -13,8 +13,8 @@ __all__ = ["HELD_NUMBERS", "PIECE_NUMBERS", "NormalEquations", "Subchain", "weig
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-HELD_NUMBERS = 1 << 23  # a subchain of so many numbers is formed once for all slices,
-PIECE_NUMBERS = 1 << 20  # a larger one so many at a time
+HELD_NUMBERS = 1 << 23  # a subchain of up to this number of entries is formed once for all slices,
+PIECE_NUMBERS = 1 << 20  # a larger one in parts of this size
 
 
 class Subchain:
@@ -86,10 +86,10 @@ def weighted_grams(part: Floats, weights: Floats, mask: NDArray[np.bool_]) -> Fl
 
 
 class NormalEquations:
-    """Least squares for every slice, solved for the change of the rows that there are.
+    """Least squares for every slice, solved for the change of the current rows.
 
-    What the rows explain already is not computed anew, so the rounding errors of a solution shrink with its step.
-    Directions that the data hardly see move slowly.
+    The part that the rows already fit is not computed again, so the rounding errors of a solution shrink with its step.
+    Directions that the data hardly determine move slowly.
 
     Parameters
     ----------
@@ -117,5 +117,5 @@ class NormalEquations:
         self._inverses = np.linalg.inv(grams)
 
     def step(self, rows: Floats, gradient: Floats) -> Floats:
-        """What the rows change by, from ``A^T W (y - A u)``; nothing in slices without data."""
+        """Change of the rows, from ``A^T W (y - A u)``; nothing in slices without data."""
         return np.asarray((self._inverses @ (gradient - self._penalties * rows)[..., None])[..., 0])

@@ -37,7 +37,7 @@ class TNTV(DenseCompletion):
     ``||L||_T`` sums the nuclear norms of the slices after an orthogonal transform along the third mode, D are the
     periodic differences along all three modes, and Z takes up dense noise. The transform is the discrete cosine
     transform at first, then the left singular vectors of the third unfolding of the estimate so far (at most n1 n2);
-    the second stage goes on from the first. Tensors of a higher order are taken as I1 x I2 x (all others).
+    the second stage continues from the first. Tensors of a higher order are taken as I1 x I2 x (all others).
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class TNTV(DenseCompletion):
         times the default of lambda over the data's size, so that with both defaults they are 0.01 of that size.
     penalty : float, optional
         beta, in inverse units of the data: singular values are thresholded by ``1 / (2 beta)``. By default that is 0.05
-        of the largest one of the data. It changes the way to the solution, not the solution.
+        of the largest one of the data. It changes the convergence, not the solution.
     sweeps : int
-        At most so many iterations; the first stage uses at most half of them.
+        Maximum number of iterations; the first stage uses at most half of them.
     tol : float
         A stage ends when ``||L - L_last||_F`` and the violation of the constraint ``L = M`` are below this share of the
         norm of the observed entries; 0 runs all sweeps.
@@ -112,7 +112,7 @@ class TNTV(DenseCompletion):
 
 
 class TNTVRun(TubalRun):
-    """A fit under way.
+    """A running fit.
 
     S and T1 vanish off Omega and are kept on it only; Z follows from the others and is -L off Omega. Multipliers are
     kept over beta: T1 is T1 / beta, and so on.
@@ -267,5 +267,5 @@ def _third_basis(model: Floats) -> Floats:
 
 
 def _transform_room(columns: int, n3: int, itemsize: int) -> int:
-    """Bytes that the left singular vectors of the third unfolding are found in, beside themselves."""
+    """Working memory in bytes for the left singular vectors of the third unfolding, beside the result."""
     return 3 * itemsize * n3 * columns if n3 > columns else 8 * EIGEN_ARRAYS * n3 * n3

@@ -35,12 +35,12 @@ class TRALS(IterativeSolver):
     """Tensor ring decomposition by alternating least squares: minimises ``|| X - TR(Z_1 .. Z_N) ||_F^2``.
 
     Each core in turn is set to its least squares solution while the others are held. Up to rounding errors the error
-    never grows; where it ends depends on the start. Complete data only, and not robust.
+    never increases; the result depends on the start. Complete data only, and not robust.
 
     Parameters
     ----------
     sweeps : int
-        At most so many rounds over all cores.
+        Maximum number of rounds over all cores.
     tol : float
         Stop when the relative error ``|| X - Xhat ||_F / || X ||_F`` changes by less in a sweep; 0 runs all sweeps.
     dtype, memory, threads
@@ -50,8 +50,8 @@ class TRALS(IterativeSolver):
     -----
     Normal equations, with the Gram matrix from the cores alone and the subchain never formed unless that is cheaper.
     They are solved for the change of the core, ``A + (X S - A G) (G + lambda I)^-1`` with lambda = 1e-10 ||G||_F + eps
-    tr(G), eps being the precision of the cores: the ridge then slows directions that the subchain hardly sees, instead
-    of pulling them to zero, so it costs no accuracy and designs without full rank stay stable. Where the squared
+    tr(G), eps being the precision of the cores: the ridge then slows directions that the subchain hardly determines,
+    instead of pulling them to zero, so it costs no accuracy and rank-deficient designs stay stable. Where the squared
     relative error is below 1e3 eps, ``X S - A G`` is taken from the residual, as ``(X - A S^T) S``: a product more.
 
     References
@@ -99,7 +99,7 @@ class TRALS(IterativeSolver):
 
 
 class LeastSquaresRun(AlternatingRun):
-    """A fit by alternating least squares under way.
+    """A running fit by alternating least squares.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class LeastSquaresRun(AlternatingRun):
     entries : int
         Of the data; a compressed source has fewer.
     left_out : float
-        Squared norm, in units of `size`, of what a compressed source has lost of the data.
+        Squared norm, in units of `size`, of the part of the data that a compressed source has lost.
     placement : Placement, optional
         The source on a cluster.
     """
@@ -138,7 +138,7 @@ class LeastSquaresRun(AlternatingRun):
         self._resources = Resources(mapper, placement)
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         super().resume(state)
         self._grams = GramChain(self._cores, self._mapper)
 
@@ -174,7 +174,7 @@ class LeastSquaresRun(AlternatingRun):
     def _step(self, mode: int, rows: Array64, gradient: Array64, gram: KroneckerSum) -> Array64:
         """The least squares step of core k, which is taken."""
         level = gram.trace()
-        if level <= 0.0:  # another core is zero: there is nowhere to go
+        if level <= 0.0:  # another core is zero, so the step is zero
             return np.zeros_like(rows)
         dtype = self._cores[mode].dtype
         ridge = float(np.finfo(dtype).eps) * level  # below it, directions of G are rounding errors: they move slowly

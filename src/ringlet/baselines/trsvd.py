@@ -25,9 +25,9 @@ _SVD_ARRAYS = 13  # input, output and work of a singular value decomposition, in
 class TRSVD(SequentialSVD):
     """Tensor ring decomposition by N-1 truncated singular value decompositions, in one pass.
 
-    Minimises nothing as a whole: each step is optimal for what the one before has left. The squared error is the sum
-    of all squared singular values that were cut off. A tensor that has an exact ring of this rank is not recovered in
-    general, since the first step fixes a basis that no ring asked for. Complete data only, and not robust.
+    Minimises nothing as a whole: each step is optimal for the remainder of the previous one. The squared error is the
+    sum of all squared singular values that were cut off. A tensor that has an exact ring of this rank is not recovered
+    in general, since the first step fixes an arbitrary basis. Complete data only, and not robust.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class TRSVD(SequentialSVD):
 
     Notes
     -----
-    A bond for which there are fewer singular values than its rank gets those there are: look at ``fit.ring.rank``.
+    A bond with fewer singular values than its rank gets a smaller rank; see ``fit.ring.rank``.
 
     References
     ----------
@@ -64,7 +64,7 @@ class TRSVD(SequentialSVD):
             check_number("accuracy", self.accuracy, at_least=0)
 
     def bonds(self, rank: int | Sequence[int] | None, order: int) -> tuple[int, ...]:
-        """The rank as one bond before every mode; empty if the accuracy decides."""
+        """The rank as one bond before every mode; empty if the accuracy determines it."""
         if self.accuracy is None:
             return super().bonds(rank, order)
         if rank is not None:
@@ -93,7 +93,7 @@ class TRSVD(SequentialSVD):
         return components
 
     def square_matrices(self, blocks: int) -> int:
-        """The factors of blocks, three times while they are joined; what their decomposition takes."""
+        """The factors of blocks, three times while they are joined; memory of their decomposition."""
         return 3 * blocks + _SVD_ARRAYS
 
     def step_operations(self, step: Step) -> int:

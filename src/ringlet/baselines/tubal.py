@@ -142,7 +142,8 @@ class OrthogonalSlices(TubalSlices):
     ----------
     shape : (n1, n2, n3)
     transform : array of shape (n3, k), k at most n3
-        U; its columns are the new basis of a tube, orthonormal. What fewer than n3 do not span is left out.
+        U; its columns are the new basis of a tube, orthonormal. With fewer than n3 columns, the part outside their span
+        is left out.
 
     Examples
     --------

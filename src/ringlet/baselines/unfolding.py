@@ -21,7 +21,7 @@ __all__ = ["Unfolding", "block_entries", "fold", "unfold_source"]
 Columns: TypeAlias = tuple[slice, ...]
 
 _BLOCK_ENTRIES = 1 << 20
-_BLOCK_ROWS = 4  # a block has at least so many columns a row, so that factors of blocks are small against them
+_BLOCK_ROWS = 4  # least number of columns of a block for each row, so that factors are small compared with blocks
 
 
 @dataclass(frozen=True)

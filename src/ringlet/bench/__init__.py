@@ -1,1 +1,1 @@
-"""Benchmarks: ratios taken in one run. They report speed and fail nothing."""
+"""Benchmarks: ratios taken in one run. They report speed and never fail."""

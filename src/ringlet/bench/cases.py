@@ -1,4 +1,4 @@
-"""What is measured: shapes, ranks and samples of the paper's experiments, a few unlike them, and a toy."""
+"""Benchmark cases: shapes, ranks and samples of the paper's experiments, some others, and a small one."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Case:
     observed : float
         Share of entries that are observed.
     peer : bool
-        TensorLy can do the same job in reasonable time and memory (everything observed).
+        TensorLy supports the case in reasonable time and memory (everything observed).
     """
 
     name: str

@@ -1,6 +1,6 @@
 """A stream of frames appended one by one, against a fit of all frames at once, in one run.
 
-Times are processor time, summed over threads: a ratio should not depend on what else runs on the machine.
+Times are processor time, summed over threads: a ratio should not depend on other work on the machine.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class ExtensionResult:
     appended, whole : float
         PSNR in dB over all frames, against the true ones: frames appended one by one; a fit of all at once.
     frame, refit : float
-        Seconds to append a frame (median) and to fit anew (mean of the fits of the first frames and of all).
+        Seconds to append a frame (median) and of a new fit (mean of the fits of the first frames and of all).
     early, late : float
         Seconds to append one of the first five frames, and one of the last five (medians).
     """
@@ -107,7 +107,7 @@ def read_video(path: Path) -> NDArray[np.uint8]:
 
 
 def moving_video(shape: tuple[int, int, int, int] = (90, 120, 3, 80)) -> NDArray[np.uint8]:
-    """A made-up scene: the camera pans slowly over a landscape of waves, and two discs cross it."""
+    """A generated scene: the camera pans slowly over a landscape of waves, and two discs cross it."""
     height, width, _, frames = shape
     rows, columns = np.mgrid[:height, :width].astype(np.float32)
     video = np.empty(shape, np.uint8)

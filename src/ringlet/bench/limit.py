@@ -1,6 +1,6 @@
 """The limit: the bare BLAS and LAPACK calls of a plan, on dummy arrays of the same shapes, with all cores.
 
-No gathers, no element-wise work, nothing between the pieces: what the machine needs for the arithmetic alone.
+Gathers, element-wise work and scheduling are not included: this is the time of the arithmetic alone.
 """
 
 from collections.abc import Callable
@@ -111,7 +111,7 @@ def _solve_seconds(plan: CorePlan, repeats: int) -> float:
     from scipy.linalg.lapack import dpotrf
 
     size = plan.alpha * plan.beta
-    lower = np.asfortranarray(np.eye(size, dtype=np.float32))  # solving with it again and again changes no number
+    lower = np.asfortranarray(np.eye(size, dtype=np.float32))  # repeated solves with it do not change the result
     rows = np.asfortranarray(_ones(size, plan.slices))
     matrix = np.eye(size, order="F") * size + 1.0
 

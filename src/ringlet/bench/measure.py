@@ -29,7 +29,7 @@ _THREADED = ("gather", "forward", "weights", "adjoint", "search")
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What was measured of a case. Seconds are for this machine; ratios are what counts.
+    """What was measured of a case. Seconds depend on the machine; compare the ratios.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class CaseResult:
 
 
 def measure_case(case: Case, *, sweeps: int = 5, others: bool = True) -> CaseResult:
-    """Time one case; `others` are the naive sweep and, where it can do the job, TensorLy."""
+    """Time one case; `others` are the naive sweep and, where it supports the case, TensorLy."""
     peak = _peak_in_fresh_process(case)
     x, mask = case.data()
     seconds, modes, parts = _our_sweeps(case, x, mask, sweeps)

@@ -1,6 +1,6 @@
-"""The straightforward sweep: subchain formed, whole-array temporaries, transfer matrices multiplied as they come.
+"""The straightforward sweep: subchain formed, whole-array temporaries, transfer matrices multiplied in order.
 
-What one writes first from the paper. It serves as a yardstick only.
+A direct transcription of the paper, used for comparison only.
 """
 
 from functools import reduce

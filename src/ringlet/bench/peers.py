@@ -1,7 +1,7 @@
 """Our least squares baselines against TensorLy's, at the same rank, samples, data and number of sweeps, in one run.
 
-Both run on one core and are timed by what they use of it: threaded LAPACK, on which TensorLy leans, is slowed many
-times over by anything else that runs on the machine, and a ratio should not depend on that.
+Both run on one core and are timed in processor time. Threaded LAPACK, which TensorLy uses, is slowed down many times by
+other work on the machine, and a ratio should not depend on that.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ringlet.ring import TensorRing
 
 __all__ = ["PEER_CASES", "PeerResult", "import_tensorly", "measure_peers"]
 
-# At least so many rounds, and of short ones more, until so long is measured; the least time counts.
+# Least number of rounds, and least total time of short ones; the minimum time is used.
 _ROUNDS, _SECONDS = 4, 6.0
 
 PEER_CASES = (
@@ -59,7 +59,7 @@ class PeerResult:
 
 
 def import_tensorly() -> ModuleType:
-    """Import TensorLy's decompositions, or say how to get them."""
+    """Import TensorLy's decompositions, or raise an error that says how to install it."""
     try:
         import tensorly.decomposition
     except ImportError as error:
@@ -86,9 +86,9 @@ def measure_peers(sweeps: int = 5, cases: tuple[Case, ...] = PEER_CASES) -> list
 def _compare(
     method: str, case: Case, x: NDArray[Any], solver: TRALS | SampledTRALS, peer: Callable[..., Any]
 ) -> PeerResult:
-    """Take turns; a sweep takes the difference between a fit with some more and one with a single sweep."""
+    """Alternate both; a sweep is the difference between a fit of several sweeps and one of a single sweep."""
     rounds: list[list[float]] = []
-    with Threads(1):  # which holds BLAS to one thread
+    with Threads(1):  # which limits BLAS to one thread
         while len(rounds) < _ROUNDS or sum(map(sum, rounds)) < _SECONDS:
             counts = (1, solver.sweeps + 1)
             ours = [partial(decompose, x, case.rank, solver=replace(solver, sweeps=count)) for count in counts]

@@ -11,7 +11,7 @@ __all__ = ["StartUp", "measure_startup"]
 
 @dataclass(frozen=True)
 class StartUp:
-    """Least seconds, those of an empty interpreter taken off (`import_*`) or not (`help`)."""
+    """Least seconds, those of an empty interpreter subtracted (`import_*`) or not (`help`)."""
 
     import_numpy: float
     import_ringlet: float

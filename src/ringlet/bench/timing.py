@@ -10,7 +10,7 @@ _ENOUGH = 1e-3  # seconds that can be timed; shorter work is repeated
 
 
 def least_seconds(work: Callable[[], object], repeats: int = 5) -> float:
-    """Least time of several tries, after one that warms up; short work is done often enough to be timed."""
+    """Minimum time of several runs, after a warm-up; short work is repeated until it can be timed."""
     work()
     start = perf_counter()
     work()

@@ -1,4 +1,4 @@
-"""A Dask cluster as we find it: connecting to it, whether it can do the work, and how its failures are named."""
+"""Connect to a Dask cluster, check that it can run a fit, and translate its failures into errors."""
 
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -22,7 +22,7 @@ def connected(address: str) -> Iterator["Client"]:
     """A client of the scheduler at an address, for as long as the context is open."""
     distributed = import_distributed()
     try:
-        distributed.comm.get_address_host_port(address)  # a client that failed at this would be long in closing
+        distributed.comm.get_address_host_port(address)  # a client that failed to connect takes long to close
     except ValueError as error:
         raise ArgumentError(f"scheduler={address!r} is no address: {error}; give e.g. tcp://10.0.0.1:8786") from error
     try:
@@ -37,7 +37,7 @@ def connected(address: str) -> Iterator["Client"]:
 
 
 def check_cluster(client: "Client") -> None:
-    """Refuse a cluster that cannot do the work, or that might give other bits."""
+    """Raise an error if a cluster cannot run a fit, or might give other bits."""
     if client.status != "running":
         raise ExecutionError(f"the client of {describe(client)} is {client.status}; give one that is connected")
     deadline = monotonic() + _CONNECT_SECONDS
@@ -67,7 +67,7 @@ def workers(client: "Client") -> dict[str, int]:
 
 @contextmanager
 def named_failures(client: "Client") -> Iterator[None]:
-    """What a cluster raises when it fails, as one kind of error that says what to do."""
+    """Turn exceptions of a failed cluster into an ExecutionError that says what to do."""
     from distributed import KilledWorker
     from distributed.client import ClosedClientError
 
@@ -75,15 +75,15 @@ def named_failures(client: "Client") -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise ExecutionError(
-            f"the workers of {describe(client)} die at the same work again and again, perhaps for want of memory: "
-            f"{error}"
+            f"the workers of {describe(client)} repeatedly fail at the same task, perhaps because they run out of "
+            f"memory: {error}"
         ) from error
     except (CancelledError, ClosedClientError, OSError) as error:
         raise _lost(client, str(error) or type(error).__name__) from error
 
 
 def describe(client: "Client") -> str:
-    """The cluster in words."""
+    """Description of the cluster for messages."""
     return f"the Dask scheduler at {client.scheduler.address}" if client.scheduler is not None else "the Dask scheduler"
 
 

@@ -1,8 +1,8 @@
 """Where work runs on many machines: independent items over the workers of a Dask cluster, results in their order.
 
-The data are made known to the workers once; after that a function goes out with what all items share and with each
-item, and its results come back. What a lost worker had in hand is sent again, so losing one costs time, never the
-answer. Only what is gone for good - the scheduler, the last worker - ends in an error.
+The data are sent to the workers once. After that a function is sent with the shared arguments and with each item, and
+its results come back. Tasks of a lost worker are sent again, so a loss costs time but does not change the result. Only
+the loss of the scheduler or of the last worker raises an error.
 """
 
 import sys
@@ -31,8 +31,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _LARGEST_ARRAY = 1 << 30  # bytes of data in memory that are sent to workers; stores they open themselves
-_LOOK_SECONDS = 2.0  # between two looks whether anybody still works
-_WORKERLESS_SECONDS = 60.0  # a cluster without workers for so long has lost them
+_LOOK_SECONDS = 2.0  # between two checks that there are workers
+_WORKERLESS_SECONDS = 60.0  # time without workers after which the cluster counts as lost
 _GONE = ("cancelled", "lost")  # states of a task that will not end
 _ATTEMPTS = 5  # to send an item after its worker was lost
 
@@ -96,7 +96,7 @@ class DaskExecutor:
     @classmethod
     @contextmanager
     def connect(cls, address: str) -> Iterator["DaskExecutor"]:
-        """An executor on the cluster whose scheduler listens at an address, for as long as the context is open."""
+        """An executor on the cluster whose scheduler listens at an address, while the context is open."""
         with connected(address) as client:
             yield cls(client)
 
@@ -106,12 +106,12 @@ class DaskExecutor:
         client: Any = sys.modules.get("distributed.client")
         try:
             return cls(client.default_client()) if client is not None else None
-        except ValueError:  # Dask was loaded, but no client is there; or it is asynchronous
+        except ValueError:  # Dask was loaded, but there is no client, or it is asynchronous
             return None
 
     @contextmanager
     def place(self, source: Source) -> Iterator["Placement"]:
-        """Make a source known to the workers, for as long as the context is open."""
+        """Make a source known to the workers, while the context is open."""
         size = bytes_in_memory(source)
         if size > _LARGEST_ARRAY:
             raise ArgumentError(
@@ -124,7 +124,7 @@ class DaskExecutor:
 
 
 class Placement:
-    """A source that the workers of a cluster know: functions can be mapped over parts of it."""
+    """A source that the workers of a cluster hold; functions can be mapped over parts of it."""
 
     def __init__(self, client: "Client", source: Source, traffic: Traffic) -> None:
         self._client = client
@@ -135,7 +135,7 @@ class Placement:
 
     @property
     def slots(self) -> int:
-        """How many tasks the workers take at a time."""
+        """Number of tasks that the workers run at a time."""
         with named_failures(self._client):
             return max(1, sum(workers(self._client).values()))
 
@@ -159,7 +159,7 @@ class Placement:
                 self._client.cancel(list(tasks.values()))
 
     def _result(self, place: int, tasks: dict[int, Any], call: Parcel, parcels: Sequence[Parcel]) -> Parcel:
-        """The result at one place; what was not sent yet, or was lost with a worker, is sent (again)."""
+        """The result of one item, which is sent if it was not sent yet or was lost with a worker."""
         for attempt in count(1):
             try:
                 unsent = [
@@ -168,8 +168,8 @@ class Placement:
                 if unsent:
                     tasks.update(zip(unsent, self._submit(call, [parcels[later] for later in unsent]), strict=True))
                 return self._wait_for(tasks[place])
-            except (CancelledError, OSError):  # a worker went, and with it what was sent to it
-                workers(self._client)  # fails if it is the scheduler that is gone
+            except (CancelledError, OSError):  # a worker was lost, and with it the data sent to it
+                workers(self._client)  # raises an error if the scheduler is lost
                 if attempt == _ATTEMPTS:
                     raise
                 self._placed = None
@@ -191,7 +191,7 @@ class Placement:
         return futures
 
     def _wait_for(self, task: Any) -> Parcel:
-        """The result of a task, for as long as there is anybody to work on it."""
+        """The result of a task, while there are workers."""
         last_seen = monotonic()
         while True:
             try:
@@ -211,7 +211,7 @@ class Placement:
 
 
 def _work(placed: Parcel, call: Parcel, item: Parcel) -> Parcel:
-    """What a task does on its worker: with BLAS at one thread, as everywhere."""
+    """Run a task on its worker, with BLAS limited to one thread as everywhere."""
     try:
         source = placed.unpack()
     except Exception as error:

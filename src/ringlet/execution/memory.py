@@ -9,7 +9,7 @@ __all__ = ["machine_memory", "peak_memory", "reset_peak_memory"]
 
 
 def machine_memory() -> int | None:
-    """Bytes of memory that the machine has; None where the system does not tell.
+    """Bytes of memory that the machine has; None where the system does not report it.
 
     Examples
     --------
@@ -38,6 +38,6 @@ def peak_memory() -> int:
 
 
 def reset_peak_memory() -> None:
-    """Count the peak from now on, where the system can (Linux); elsewhere it stays that of the whole process."""
+    """Restart the measurement of the peak, on Linux; elsewhere it remains that of the whole process."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")

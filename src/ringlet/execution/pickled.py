@@ -1,4 +1,4 @@
-"""An object on its way to another process: packed once, its size known, unpacked where it is needed."""
+"""Objects sent to another process: pickled once, with a known size, and unpickled where they are needed."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ __all__ = ["Parcel"]
 
 
 class Parcel:
-    """A pickled object. Whoever holds it unpacks it once; on its way it stays packed.
+    """A pickled object, which its receiver unpickles once.
 
-    Large arrays inside are not copied. Data that cannot be opened where they arrive so fail in the work that needs
-    them, with an error that can be told, and not in the mail.
+    Large arrays inside are not copied. Unpickling happens in the task that needs the object, not while Dask transfers
+    it. Data that a worker cannot open therefore raise an error that names them.
 
     Attributes
     ----------

@@ -18,14 +18,14 @@ from ringlet.errors import ArgumentError
 
 __all__ = ["Threads"]
 
-_MOST = 4096  # each has memory of its own, so more are refused by name, not for want of memory
+_MOST = 4096  # every thread has its own memory: a larger count is an error, before memory runs out
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class Threads(AbstractContextManager["Threads"]):
-    """A pool of threads, with BLAS held to one thread while it is open.
+    """A pool of threads, with BLAS limited to one thread while it is open.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Threads(AbstractContextManager["Threads"]):
             _blas.release()
 
     def run(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Like `map`, over the threads, of which the calling one is one; at most a few results wait at a time."""
+        """Like `map`, over the threads including the calling one; at most a few results wait at a time."""
         remaining = iter(items)
         first = list(islice(remaining, 2))
         if self._pool is None or len(first) < 2:
@@ -82,7 +82,7 @@ class Threads(AbstractContextManager["Threads"]):
 
 
 class _Piece(Generic[Item, Result]):
-    """A piece of work handed to the pool, which the calling thread may take back while no other has begun it."""
+    """A piece of work in the pool, which the calling thread may take back while no other has started it."""
 
     def __init__(self, function: Callable[[Item], Result], item: Item, pool: ThreadPoolExecutor) -> None:
         self._function = function
@@ -90,7 +90,7 @@ class _Piece(Generic[Item, Result]):
         self.future: Future[Result] = pool.submit(function, item)
 
     def done_here(self) -> bool:
-        """Do it now, in this thread, if it still waits."""
+        """Run it in this thread, if it still waits."""
         if self.future.done() or not self.future.cancel():
             return False
         self.future = Future()
@@ -99,7 +99,7 @@ class _Piece(Generic[Item, Result]):
 
 
 def _first_result(waiting: deque[_Piece[Item, Result]]) -> Result:
-    """The result of the first piece; while others work on it, this thread takes pieces from the far end."""
+    """The result of the first piece; while others compute it, this thread takes pieces from the far end."""
     first = waiting[0]
     while not first.future.done() and any(piece.done_here() for piece in reversed(waiting)):
         pass
@@ -107,7 +107,7 @@ def _first_result(waiting: deque[_Piece[Item, Result]]) -> Result:
 
 
 class _BlasLimit:
-    """BLAS at one thread, for as long as anybody holds it: the limit is the process's, and fits may overlap."""
+    """Limit BLAS to one thread while any caller holds the limit, which is per process; fits may overlap."""
 
     def __init__(self) -> None:
         self._lock = Lock()

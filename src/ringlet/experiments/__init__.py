@@ -1,1 +1,1 @@
-"""The experiments of the paper: what is run, how it is damaged and scored, and how the outcome is drawn."""
+"""The experiments of the paper: data, noise, methods, scores and figures."""

@@ -26,14 +26,14 @@ _PREFERRED = "flamingo"  # the video of the paper's ablation
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is compared on what.
+    """An experiment: methods and the kind of data they are compared on.
 
     Attributes
     ----------
     name : str
-        As it is typed and recorded.
+        Name on the command line and in records.
     title : str
-        As it is drawn.
+        Title in figures.
     kind : {"photo", "video"}
     methods : tuple of str
     observed : float
@@ -61,14 +61,14 @@ EXPERIMENTS = {
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a user may ask for.
+    """Options of the user.
 
     Attributes
     ----------
     runs : int
-        With noise and masks of their own.
+        Number of runs, each with its own noise and masks.
     sweeps : int or None
-        At most so many of every method; None: its own default, and its own tolerance.
+        Maximum for every method; None: its own default, and its own tolerance.
     methods, items : tuple of str
         Only these; empty: all.
     samples : tuple of int
@@ -87,7 +87,7 @@ class Wishes:
 
 def trials(experiment: Experiment, items: Sequence[Item], wishes: Wishes) -> list[Trial]:
     """All trials of an experiment: the first run of everything comes before the second of anything."""
-    # Noise goes by the place among all items, so that choosing some of them changes nothing for those.
+    # Noise depends on the position among all items, so that a selection of items does not change it.
     noises = {item.name: noise_of(place, len(items)) for place, item in enumerate(items)}
     ablation = experiment.name == "ablation"
     if ablation:

@@ -31,8 +31,8 @@ AXES = ("I", "r", "N", "J")
 
 _REPEATS = 5
 _ENOUGH = 1.0  # seconds after which nothing is repeated
-_OVERHEAD = 3e-3  # seconds below which Python's own work shows
-_ALIKE = 0.3  # exponents that are closer than this are not told apart
+_OVERHEAD = 3e-3  # seconds below which the overhead of Python is visible
+_ALIKE = 0.3  # exponents that are closer than this count as equal
 
 # Sizes: all modes have length I, all bonds r, J is the number of samples, K what rTRALS leaves of a mode.
 _BASE = {
@@ -55,7 +55,7 @@ Sizes = dict[str, int]
 
 @dataclass(frozen=True)
 class Growth:
-    """What the paper says of a method.
+    """Complexity of a method in the paper.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Series:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes it this series and no other."""
+        """Identity of the series."""
         settings = {"sizes": [point[self.axis] for point in self.points]} | self.points[0]
         del settings[self.axis]
         return {
@@ -168,7 +168,7 @@ def _sweep(name: str, sizes: Sizes) -> tuple[float, int]:
 
     def first() -> None:
         with solver.start(problem) as run:
-            tracemalloc.reset_peak()  # what comes before the first sweep comes once
+            tracemalloc.reset_peak()  # work before the first sweep is done once
             run.sweep(1)
 
     first()  # warms up
@@ -229,7 +229,7 @@ class Slope:
 
 @dataclass(frozen=True)
 class GrowthRow:
-    """What was found of a method along an axis, beside the paper's words."""
+    """Measured growth of a method along an axis, and the paper's."""
 
     method: str
     axis: str
@@ -287,11 +287,11 @@ def fit_slope(sizes: Sequence[float], values: Sequence[float]) -> Slope:
 
 
 def _note(time: Slope, said: float, seconds: Sequence[float], operations: Sequence[float], *, exponential: bool) -> str:
-    """What to keep in mind when reading a slope."""
+    """Note on the interpretation of a slope."""
     notes = []
     if min(seconds) < _OVERHEAD:
         notes.append(f"from {1e3 * min(seconds):.2g} ms on: Python's own work shows")
-    if exponential:  # no straight line in logarithms: the last step tells more
+    if exponential:  # no straight line in logarithms: the last step is reported instead
         factor, expected = seconds[-1] / seconds[-2], operations[-1] / operations[-2]
         notes.append(f"exponential: the last mode takes {factor:.1f} times as long, in the paper {expected:.1f}")
     elif time.high < said - _ALIKE:

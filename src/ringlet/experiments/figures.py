@@ -123,7 +123,7 @@ def draw_gallery(galleries: Sequence[Gallery], experiment: str, out: Path) -> li
 
 
 def remove_gallery(experiment: str, out: Path) -> None:
-    """Take away what `draw_gallery` drew at an earlier time."""
+    """Remove files that `draw_gallery` wrote earlier."""
     for path in _paths(_gallery_stem(experiment, out)):
         path.unlink(missing_ok=True)
 
@@ -189,7 +189,7 @@ def _hatched(axes: Any, at: float, height: float, width: float) -> None:
 
 
 def _done_by_all(rows: Sequence[Row]) -> set[str]:
-    """Items that every method has done, of those that have done any: their times can be compared."""
+    """Items that all methods with any result have done: their times can be compared."""
     done: dict[str, set[str]] = {}
     for row in rows:
         if row.processor_seconds is not None:
@@ -198,7 +198,7 @@ def _done_by_all(rows: Sequence[Row]) -> set[str]:
 
 
 def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str, common: set[str]) -> None:
-    """A bar with the mean time over the common items written above it; hatched if no item could be done."""
+    """A bar with the mean time over the common items written above it; hatched if no item could be run."""
     seconds = _mean("processor_seconds", [row for row in rows if row.item in common] if common else rows)
     if all(row.processor_seconds is None for row in rows):
         _hatched(axes, place, 1.0, 0.8)
@@ -221,7 +221,7 @@ def _time_bar(axes: Any, place: int, rows: Sequence[Row], colour: str, common: s
 
 
 def _why(rows: Sequence[Row]) -> str:
-    """Why no item could be done, in few words."""
+    """Short reason why no item could be run."""
     needs = [row.status.removeprefix(OUT_OF_MEMORY) for row in rows if row.status.startswith(OUT_OF_MEMORY)]
     return f"out of memory: needs {needs[0]}" if needs else "failed"
 
@@ -280,7 +280,7 @@ def _legend(figure: Any, methods: Sequence[str], colours: dict[str, str], *, hat
 
 
 def _plain_numbers(axes: Any) -> None:
-    """Label a logarithmic axis with numbers as people write them; with 2 and 5, too, where there are few tens."""
+    """Label a logarithmic axis with plain numbers; also with 2 and 5 where there are few powers of ten."""
     low, high = axes.get_ylim()
     between = "25" if log10(high / low) < _FEW_TENS else ""
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

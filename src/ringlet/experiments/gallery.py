@@ -1,4 +1,4 @@
-"""Which recovered pictures there are to show, found by the records of the trials that kept them."""
+"""Recovered pictures, found by the records of the trials that saved them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Gallery:
-    """An item as it was, as it was damaged, and as every method recovered it in the first run."""
+    """The original item, the damaged one, and the result of every method in the first run."""
 
     name: str
     noise: str

@@ -1,4 +1,4 @@
-"""Work in a fresh interpreter: its peak memory is its own, and if it crashes or is killed the experiment goes on.
+"""Run work in a new interpreter: its peak memory is separate, and the experiment continues if it crashes.
 
 A job is a module of this package with a function ``measure`` from one JSON object to another.
 """
@@ -25,14 +25,14 @@ def run_isolated(job: Job, argument: dict[str, Any]) -> dict[str, Any]:
     command = [sys.executable, "-P", "-m", __name__, job]
     with (
         tempfile.TemporaryFile() as errors,
-        # Its own session: Ctrl-C is for us, and we decide what happens to the child.
+        # A separate session: Ctrl-C reaches only the parent, which handles the child.
         subprocess.Popen(  # noqa: S603 - our own interpreter, and a name from our own list
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
         ) as child,
     ):
         assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018 - they are pipes
         try:
-            with suppress(BrokenPipeError):  # it died at once; its exit code tells
+            with suppress(BrokenPipeError):  # it died at once; its exit code says why
                 child.stdin.write(json.dumps(argument).encode() + b"\n")
                 child.stdin.flush()
             # The pipe to its stdin stays open: should we be killed, it closes, and the child ends.
@@ -61,7 +61,7 @@ def _failure(code: int, errors: str) -> str:
 
 
 def _end_with_parent() -> None:
-    """Leave when the pipe from the parent closes: nobody would read the result."""
+    """Exit when the pipe from the parent closes: the result would not be read."""
     while os.read(0, 1):
         pass
     os._exit(1)
@@ -70,7 +70,7 @@ def _end_with_parent() -> None:
 def _main(job: str) -> None:
     argument = json.loads(sys.stdin.buffer.readline())
     Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(OSError):  # if the machine runs out of memory after all, this process is the one to go
+    with suppress(OSError):  # if the machine runs out of memory, the system should end this process first
         Path("/proc/self/oom_score_adj").write_text("1000")
     result = import_module(f"ringlet.experiments.{job}").measure(argument)
     sys.stdout.write(json.dumps(result))

@@ -1,4 +1,4 @@
-"""What the experiments work on: photos and videos from folders, or small ones that need no download.
+"""Data of the experiments: photos and videos from folders, or small built-in ones that need no download.
 
 Photos are (height, width, 3). Videos are (width, height, 3, frames), the order in which the paper gives their sizes and
 so also their ranks. All are float32 from 0 to 1.
@@ -34,7 +34,7 @@ _GENERATED = 160, 120, 24  # width, height, frames
 
 @dataclass(frozen=True)
 class Item:
-    """A photo or video, read when asked for.
+    """A photo or video, read on demand.
 
     Attributes
     ----------
@@ -43,9 +43,9 @@ class Item:
     path : str or None
         A file, or a folder of frames; None for built-in items.
     short_side : int
-        Of height and width, in pixels; the settings of the methods go by it.
+        Of height and width, in pixels; the settings of the methods depend on it.
     content : int
-        Checksum of its files, by which it is known from another one of the same name; 0 for built-in items.
+        Checksum of its files, which distinguishes it from another one of the same name; 0 for built-in items.
     """
 
     name: str
@@ -96,12 +96,12 @@ def builtin_photos() -> list[Item]:
 
 
 def builtin_videos() -> list[Item]:
-    """Videos made of nothing but formulas."""
+    """Videos generated from formulas."""
     return [Item(name, "video", None, min(_GENERATED[:2])) for name in ("waves", "discs")]
 
 
 def chosen_items(items: list[Item], names: Iterable[str]) -> list[Item]:
-    """Those of the items that are asked for; an error that lists all if there is none of that name."""
+    """The requested items; unknown names are an error that lists all items."""
     by_name = {item.name: item for item in items}
     for name in names:
         if name not in by_name:

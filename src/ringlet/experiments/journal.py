@@ -18,17 +18,17 @@ _SETTLING = ("experiment", "item", "content", "method", "run", "noise", "observe
 
 
 def identity_key(identity: Record) -> str:
-    """One text for one identity, whatever the order of its parts."""
+    """Canonical text of an identity, independent of the order of its parts."""
     return json.dumps(identity, sort_keys=True)
 
 
 def settled_key(record: Record) -> str:
-    """What a task and its record have in common: with it in the journal, the task need not run again."""
+    """Key of a task and its record: a task whose key is in the journal need not run again."""
     return identity_key({name: record[name] for name in _SETTLING if name in record})
 
 
 def read_records(path: Path) -> list[Record]:
-    """All whole lines of a journal; a torn last line, of a run that was killed while writing it, is left out."""
+    """All complete lines of a journal; a partial last line, of a run that was killed, is left out."""
     return [record for record, _ in _lines(path)]
 
 
@@ -45,13 +45,13 @@ class Journal:
         lines = list(_lines(path))
         self.records = [record for record, _ in lines]
         self._file = file
-        self._file.truncate(sum(size for _, size in lines))  # a torn last line goes
+        self._file.truncate(sum(size for _, size in lines))  # a partial last line is removed
 
     def append(self, record: Record) -> None:
         """Write a record; when this returns, it is on disk."""
         left = (json.dumps(record) + "\n").encode()
         try:
-            while left:  # a full disk may take a part of it before it complains
+            while left:  # a full disk may store a part of it before it raises an error
                 left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
         except OSError as error:
@@ -72,7 +72,7 @@ class Journal:
 
 
 def _lock(path: Path, file: FileIO) -> None:
-    """For as long as the file is open; the system lets go of it when the process ends, however it ends."""
+    """Lock the file while it is open; the system releases the lock when the process ends for any reason."""
     if os.name == "nt":
         return
     import fcntl

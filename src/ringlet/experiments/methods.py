@@ -24,7 +24,7 @@ __all__ = [
 SAMPLES = 30_000  # the paper's J
 _TOL = 1e-3
 _RANKS = {"photo": (20, 20, 3), "video": (80, 80, 3, 20)}
-_FULL_SIZE = {"photo": 512, "video": 480}  # pixels of the short side from which on the paper's settings hold
+_FULL_SIZE = {"photo": 512, "video": 480}  # pixels of the short side from which on the paper's settings are used
 _COLOURS = 3  # a bond that is as wide as there are colours never shrinks
 
 
@@ -35,9 +35,9 @@ class Method:
     Attributes
     ----------
     name : str
-        As it is typed and recorded.
+        Name on the command line and in records.
     label : str
-        As it is drawn.
+        Name in figures.
     kind : type of Solver
     options : dict
         What differs from the solver's own defaults.
@@ -84,7 +84,7 @@ ABLATION = ("SAWRTRD", "gradient-descent", "local-scaling", "uniform-rows", "lev
 
 
 def chosen_methods(allowed: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Those of the methods that are asked for, however their letters are cased; an error that lists all if unknown."""
+    """The requested methods, in any case of letters; unknown names are an error that lists all."""
     by_lower = {name.lower(): name for name in allowed}
     for name in names:
         if name.lower() not in by_lower:
@@ -97,7 +97,7 @@ def settings_for(method: Method, item: Item, *, samples: int = SAMPLES, sweeps: 
     """The paper's hyper-parameters for a method on an item; only those that the method has.
 
     Items smaller than the paper's get smaller ones: bonds shrink with the short side, samples with its square, so that
-    as large a share of the columns is sampled and as many data speak for each number of the ring.
+    the sampled share of the columns and the amount of data per parameter of the ring stay the same.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def settings_for(method: Method, item: Item, *, samples: int = SAMPLES, sweeps: 
     samples : int
         J at full size.
     sweeps : int or None
-        At most so many, and a tolerance of 1e-3, as in the paper; None: the method's own.
+        Maximum number, with a tolerance of 1e-3 as in the paper; None: the method's own values.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Noise and masks of the paper's experiments: exact counts, single entries, the same for the same item and run.
 
-Tensors are damaged in place and a block at a time: a video in full HD leaves no room for arrays of its own size.
+Tensors are damaged in place and a block at a time: for a video in full HD, temporaries of its size would not fit into
+memory.
 """
 
 from collections.abc import Iterator
@@ -17,14 +18,14 @@ __all__ = ["NOISES", "OUTLIERS", "Noise", "Purpose", "add_noise", "generator", "
 Noise = Literal["gmm", "salt-and-pepper"]
 NOISES: dict[str, str] = {"gmm": "Gaussian mixture", "salt-and-pepper": "salt and pepper"}  # for people
 
-OUTLIERS = 0.2  # share of the observed entries that noise ruins
+OUTLIERS = 0.2  # share of the observed entries that noise corrupts
 _VARIANCES = 1e-3, 0.5  # of the mixture's two components: grain, outliers
 _BLOCK = 1 << 20
 _LARGEST = 10**9  # numbers that NumPy's hypergeometric distribution takes
 
 
 class Purpose(IntEnum):
-    """What random numbers are for; part of their seed, so that masks and noise do not depend on each other."""
+    """Purpose of random numbers; part of their seed, so that masks and noise do not depend on each other."""
 
     MASK = 0
     NOISE = 1
@@ -55,7 +56,7 @@ def noise_of(position: int, items: int) -> Noise:
 
 
 def observed_entries(shape: tuple[int, ...], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Choose this share of all entries, uniformly, and exactly so many.
+    """Choose this share of all entries uniformly, with an exact count.
 
     Examples
     --------
@@ -148,7 +149,7 @@ def _chosen(
 
 
 def _good(good: int, bad: int, draws: int, rng: np.random.Generator) -> int:
-    """How many of so many draws without replacement are good."""
+    """Number of good entries in a number of draws without replacement."""
     if not draws:
         return 0
     if max(good, bad) < _LARGEST:

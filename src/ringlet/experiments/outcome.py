@@ -1,4 +1,4 @@
-"""All that is drawn from results.jsonl: tables, figures, the page. Runs nothing, so it can be redone at any time."""
+"""Tables, figures and the page from results.jsonl. Nothing is run, so this can be repeated at any time."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ def draw_outcome(records: Sequence[Record], out: Path, *, pictures: bool = True)
     out : Path
         Folder; the pictures that trials kept are there, too.
     pictures : bool
-        Show recovered pictures; without them the outcome of data that may not be published can be.
+        Show recovered pictures; False allows publication of results for data that may not be published.
 
     Returns
     -------

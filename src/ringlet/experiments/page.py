@@ -1,4 +1,4 @@
-"""One page to look at everything: tables, figures and recovered pictures in a single file that needs nothing else."""
+"""One page with all results: tables, figures and recovered pictures in a single file without external resources."""
 
 import json
 from base64 import b64encode
@@ -39,7 +39,7 @@ class Section:
     ----------
     name, title : str
     words : str
-        What was done, in a sentence or two.
+        Description in a sentence or two.
     figures : sequence of Path
         SVG files.
     tables : list of (str, str)
@@ -62,7 +62,7 @@ def section(
     galleries: Sequence[Gallery],
     records: Sequence[Record],
 ) -> Section:
-    """The section of an experiment with photos or videos; `records` are what its rows are of."""
+    """The section of an experiment with photos or videos; `records` are those of its rows."""
     items = list(dict.fromkeys(row.item for row in rows))
     observed = "All entries are observed." if experiment.observed == 1 else "30 % of the entries are observed."
     noises = " and ".join(f"{NOISES[noise]} noise" for noise in dict.fromkeys(row.noise for row in rows))
@@ -80,7 +80,7 @@ def section(
 
 
 def _demands(records: Sequence[Record]) -> str:
-    """How large the tensors were, and what was asked of the methods."""
+    """Sizes of the tensors, and settings of the methods."""
 
     def said(values: Iterable[Any]) -> str:
         return " or ".join(map(str, sorted(set(values), key=str)))
@@ -120,7 +120,7 @@ def growth_section(rows: Sequence[GrowthRow], figures: Sequence[Path]) -> Sectio
 
 
 def write_page(path: Path, sections: Sequence[Section], records: Sequence[Record]) -> None:
-    """Write the page; it loads nothing from anywhere."""
+    """Write the page, which loads no external resources."""
     assets = files("ringlet.experiments")
     style, script = (assets.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     links = "".join(f'<li><a href="#{one.name}">{escape(one.title)}</a></li>' for one in sections)
@@ -140,7 +140,7 @@ def write_page(path: Path, sections: Sequence[Section], records: Sequence[Record
 
 
 def _circumstances(records: Sequence[Record]) -> str:
-    """On which machines, by which versions, how often."""
+    """Machines, versions and number of trials."""
     machines = dict.fromkeys(f"{one['machine']['cpu']}, {one['machine']['cores']} cores" for one in records)
     versions = dict.fromkeys(
         f"Ringlet {one['versions']['ringlet']}, NumPy {one['versions']['numpy']}, Python {one['versions']['python']}"
@@ -269,7 +269,7 @@ def _costs(rows: Sequence[Row]) -> list[str]:
 
 
 def _not_run(rows: Sequence[Row]) -> str:
-    """Why some were not."""
+    """Reasons why some were not run."""
     return _td("; ".join(dict.fromkeys(row.status for row in rows if row.status != "ok")), "words")
 
 

@@ -1,4 +1,4 @@
-"""Working through a list of tasks, each in its own process, with a journal that lets it be stopped at any time."""
+"""Run a list of tasks, each in its own process, with a journal, so that it can be stopped at any time."""
 
 import platform
 from collections.abc import Callable, Iterable, Sequence
@@ -27,7 +27,7 @@ class Task(Protocol):
 
     @property
     def identity(self) -> Record:
-        """What makes it this task and no other: experiment, item, method, run, and settings."""
+        """Identity of the task: experiment, item, method, run, and settings."""
         ...
 
     def argument(self, out: Path, budget: int) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where the work is: before a task (`record` is None) and after it.
+    """Progress, before a task (`record` is None) and after it.
 
     Attributes
     ----------
@@ -66,19 +66,19 @@ def run_tasks(
     retry: bool = False,
     report: Callable[[Progress], None],
 ) -> None:
-    """Run what the journal does not have yet.
+    """Run tasks that are not in the journal yet.
 
     Parameters
     ----------
     tasks : sequence of Task
     journal : Journal
-        Every outcome goes there at once.
+        Every result is appended to it at once.
     out : Path
         Folder for pictures.
     budget : int
         Bytes that a task may take.
     retry : bool
-        Also run again what has failed.
+        Also repeat tasks that failed.
     report : callable
         Called with a `Progress` before and after every task.
     """
@@ -96,7 +96,7 @@ def run_tasks(
 
 
 def left_to_do(tasks: Sequence[Task], records: Iterable[Record], budget: int, *, retry: bool = False) -> list[Task]:
-    """Tasks without a record; what was out of memory counts again under a larger budget, what failed on request."""
+    """Tasks without a record, those out of memory if the budget is larger, and on request failed ones."""
     settled = set()
     for record in records:
         again = record["status"].startswith(OUT_OF_MEMORY) and budget > record["budget"]
@@ -106,7 +106,7 @@ def left_to_do(tasks: Sequence[Task], records: Iterable[Record], budget: int, *,
 
 
 def seconds_left(tasks: Sequence[Record], records: Sequence[Record]) -> float | None:
-    """Estimate from like tasks: of the same experiment and method, else of the same experiment, else of any.
+    """Estimate from similar tasks: of the same experiment and method, else of the same experiment, else of any.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From lines of results.jsonl to what is worth a table: means over runs, item by item and method by method."""
+"""Summarise lines of results.jsonl: means over runs, for every item and method."""
 
 import csv
 from collections.abc import Collection, Iterable, Sequence
@@ -17,7 +17,7 @@ from ringlet.store.atomic import atomic_output
 
 __all__ = ["Row", "check_records", "latest", "summarise", "write_csv", "write_growth_csv"]
 
-_RECORD = ("experiment", "item", "method", "run", "settings", "status")  # what a record has at the least
+_RECORD = ("experiment", "item", "method", "run", "settings", "status")  # required fields of a record
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Row:
     samples : int or None
         J, for methods that sample.
     runs : int
-        That ended well.
+        Number of successful runs.
     psnr, psnr_deviation, ssim, relative_error, seconds, processor_seconds, sweeps : float or None
-        Means (and the standard deviation from two runs on); None without such a run. The processor's seconds, summed
-        over threads, hardly depend on what else a machine does.
+        Means (and the standard deviation from two runs on); None without such a run. Processor seconds, summed over
+        threads, hardly depend on other work of the machine.
     peak_memory : int or None
         The largest.
     status : str
@@ -58,7 +58,7 @@ class Row:
 
 
 def check_records(records: Sequence[Record], path: Path) -> None:
-    """Refuse lines of `path` that are no records of these experiments."""
+    """Raise an error for lines of `path` that are no records of these experiments."""
     for number, record in enumerate(records, 1):
         missing = [name for name in _RECORD if name not in record]
         if missing:
@@ -70,14 +70,14 @@ def check_records(records: Sequence[Record], path: Path) -> None:
 def latest(records: Iterable[Record], asked: Collection[str] = ()) -> list[Record]:
     """The last record of every item, method, sample size and run, in the order of the journal.
 
-    Only records that may be compared: of an item those with the noise, content and clipping of its last one, and of a
+    Only comparable records are used: of an item those with the noise, content and clipping of its last one, and of a
     method on it those with the last settings.
 
     Parameters
     ----------
     records : iterable of dict
     asked : collection of str
-        `settled_key` of what the user asks for now; such records count as the last ones.
+        `settled_key` of the requested settings; such records count as the last ones.
     """
     ordered = list(enumerate(records))
     ordered.sort(key=lambda numbered: settled_key(numbered[1]) in asked)
@@ -94,7 +94,7 @@ def latest(records: Iterable[Record], asked: Collection[str] = ()) -> list[Recor
 
 
 def summarise(records: Iterable[Record]) -> list[Row]:
-    """Rows of all experiments with photos and videos: items as they came, by noise, methods in the paper's order."""
+    """Rows of all experiments with photos and videos: items by noise, methods in the paper's order."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in latest(records):
         if record["experiment"] in EXPERIMENTS:

@@ -1,4 +1,4 @@
-"""One trial: damage an item, fit it by one method, score the estimate. Runs in an interpreter of its own."""
+"""One trial: damage an item, fit it by one method, score the estimate. Runs in a separate interpreter."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -38,7 +38,7 @@ _SCORING = 50_000_000  # and the scores while they are computed
 
 @dataclass(frozen=True)
 class Trial:
-    """What is run: a method with its settings on an item, in a numbered run with its own noise and mask.
+    """A method with its settings on an item, in a numbered run with its own noise and mask.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes it this trial and no other; the first part of its record."""
+        """Identity of the trial; the first part of its record."""
         return asdict(self) | {"item": self.item.name, "content": self.item.content}
 
     def argument(self, out: Path, budget: int) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Trial:
 
 
 def _mark(*parts: Any) -> str:
-    """A few letters by which pictures of one name are told apart: of other content, noise or settings."""
+    """A short hash that distinguishes pictures of one name by content, noise and settings."""
     return f"{crc32(json.dumps(parts, sort_keys=True).encode()):08x}"
 
 
@@ -109,7 +109,7 @@ def measure(argument: dict[str, Any]) -> dict[str, Any]:
     paths = trial.pictures(Path(argument["out"]))
     _keep_damaged(paths["damaged"], data, mask)
     fit, costs = _timed_fit(method, trial, data, mask, _working_memory(trial, data.shape, argument["budget"]))
-    del data, mask  # room for the truth, which is read again rather than held during the fit
+    del data, mask  # frees memory for the truth, which is read again instead of kept during the fit
     estimate = np.asarray(fit.ring) if isinstance(fit, Fit) else fit.tensor
     if trial.clip:
         estimate = np.clip(estimate, 0, 1, out=estimate if estimate.flags.writeable else None)
@@ -131,7 +131,7 @@ def measure(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def _needs(method: Method, trial: Trial, shape: tuple[int, ...], budget: int) -> int | None:
-    """Bytes that the trial would take, data included, if that is more than the budget."""
+    """Memory of the trial in bytes, data included, if it exceeds the budget."""
     rank = trial.settings.get("rank")
     working = _working_memory(trial, shape, budget)
     scoring = _INTERPRETER + _SCORING + 8 * prod(shape)  # the estimate and the truth
@@ -146,7 +146,7 @@ def _needs(method: Method, trial: Trial, shape: tuple[int, ...], budget: int) ->
 
 
 def _working_memory(trial: Trial, shape: tuple[int, ...], budget: int) -> int:
-    """What the budget leaves beside the data, the mask and the interpreter."""
+    """The rest of the budget after the data, the mask and the interpreter."""
     return budget - _INTERPRETER - prod(shape) * (4 if trial.observed == 1 else 5)
 
 

@@ -1,1 +1,1 @@
-"""Numbers and pictures for people: how good a restoration is, and how it looks."""
+"""Metrics and pictures of restorations."""

@@ -12,7 +12,7 @@ __all__ = ["psnr", "relative_error", "ssim"]
 
 _WINDOW = 7  # pixels a side, as in the usual implementations of SSIM
 _SLAB_ENTRIES = 1 << 20  # of tensors,
-_BAND_ENTRIES = 1 << 18  # and of pictures, that are compared at once: large ones take little memory
+_BAND_ENTRIES = 1 << 18  # and of pictures, that are compared at once, to limit memory
 
 
 def psnr(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
@@ -73,7 +73,7 @@ def ssim(estimate: ArrayLike, truth: ArrayLike, data_range: float) -> float:
             "ssim compares pictures (height, width) or (height, width, channels) "
             f"of at least {_WINDOW} x {_WINDOW} pixels, not shape {y.shape}"
         )
-    edge = _WINDOW // 2  # windows that reach over the border say nothing
+    edge = _WINDOW // 2  # windows that extend over the border are left out
     inner = len(y) - 2 * edge
     step = max(1, _BAND_ENTRIES // y.shape[1])
     channels = [(x, y)] if y.ndim == 2 else [(x[..., place], y[..., place]) for place in range(y.shape[2])]

@@ -1,4 +1,4 @@
-"""Which entries a fit did not trust: their share, and where they are. Reads the data a slab at a time."""
+"""Outliers of a fit: their share, and a map of their positions. Reads the data a slab at a time."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ __all__ = ["outlier_map", "outlier_share"]
 
 _DOUBT = 0.5  # an entry with less weight than this is called an outlier
 _SAMPLED_ENTRIES = 1 << 21
-_SPREAD = 16  # blocks of stored data that are looked at, unless a chunk is larger
+_SPREAD = 16  # blocks of stored data that are read, unless a chunk is larger
 _SLAB_ENTRIES = 1 << 22
 
 
 def outlier_share(fit: Fit) -> float:
-    """Share of the observed entries that a fit judged outliers (weight below one half).
+    """Share of the observed entries that are outliers of a fit (weight below one half).
 
-    Large tensors are looked at in evenly spaced slices of their longest mode only, stored ones in evenly spaced blocks
-    of chunks.
+    Of large tensors only evenly spaced slices of their longest mode are used, of stored ones evenly spaced blocks of
+    chunks.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def outlier_share(fit: Fit) -> float:
 
 
 def _spread_blocks(fit: Fit) -> list[tuple[Any, ...]]:
-    """Blocks of about two million entries together, from all over the tensor."""
+    """Blocks of about two million entries in total, spread over the tensor."""
     shape, size = fit.ring.shape, fit.ring.size
     if fit.chunks is None:
         mode = int(np.argmax(shape))
@@ -51,12 +51,12 @@ def _spread_blocks(fit: Fit) -> list[tuple[Any, ...]]:
 
 
 def outlier_map(fit: Fit) -> NDArray[np.float32]:
-    """Distrust over the first two modes: the mean of ``1 - weight`` over the observed entries of the others.
+    """Map of outliers over the first two modes: the mean of ``1 - weight`` over the observed entries of the others.
 
     Returns
     -------
     array of shape ``fit.ring.shape[:2]``
-        0: trusted, 1: every observed entry there was judged an outlier, NaN: nothing observed.
+        0: trusted, 1: every observed entry there is an outlier, NaN: nothing observed.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pictures for people, drawn with Pillow: panels side by side, and the map of judged outliers."""
+"""Pictures drawn with Pillow: panels side by side, and the map of outliers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def draw_comparison(panels: Sequence[Panel]) -> "Image":
 
 
 def draw_outliers(distrust: NDArray[np.floating[Any]]) -> "Image":
-    """Draw the map of judged outliers, with a legend below.
+    """Draw the map of outliers, with a legend below.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def _condensed(distrust: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]
 
 
 def _thickened(picture: "Image") -> "Image":
-    """Thin pictures drawn out by a whole factor across, so that their entries can be seen."""
+    """Thin pictures stretched across by a whole factor, so that their entries are visible."""
     from PIL.Image import Resampling
 
     width, height = (side * max(1, -(-_THINNEST // side)) for side in picture.size)

@@ -1,4 +1,4 @@
-"""How all plots look: Matplotlib figures that belong to nobody else, with quiet frames."""
+"""Common style of all plots: Matplotlib figures without pyplot, with light frames."""
 
 from types import ModuleType
 from typing import Any
@@ -11,7 +11,7 @@ INK, FRAME, _GRID = "#1c2026", "#9aa3ad", "#e4e7eb"
 
 
 def import_matplotlib() -> ModuleType:
-    """Import Matplotlib, or say how to get it."""
+    """Import Matplotlib, or raise an error that says how to install it."""
     try:
         import matplotlib.figure
     except ImportError as error:
@@ -30,7 +30,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def dress(axes: Any) -> None:
-    """Quiet frames, so that lines and bars stand out."""
+    """Light frames, so that lines and bars stand out."""
     for side, spine in axes.spines.items():
         spine.set_color(FRAME)
         spine.set_visible(side in ("left", "bottom"))

@@ -1,4 +1,4 @@
-"""Tensor rings and their algebra. Pure maths: knows nothing of data sources, solvers or files."""
+"""Tensor rings and their algebra. Pure mathematics, without data sources, solvers or files."""
 
 from ringlet.ring.gram import GramChain, transfer_matrix
 from ringlet.ring.tensor_ring import TensorRing

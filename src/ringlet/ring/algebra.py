@@ -13,7 +13,7 @@ __all__ = ["add", "collapse", "constant", "distance", "hadamard", "inner", "norm
 
 
 def add(cores: Sequence[Core], others: Sequence[Core]) -> list[Core]:
-    """Cores of the sum of two rings: lateral slices stand block-diagonally, so ranks add.
+    """Cores of the sum of two rings: lateral slices are block-diagonal, so ranks add.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def hadamard(cores: Sequence[Core], others: Sequence[Core]) -> list[Core]:
 
 
 def scale(cores: Sequence[Core], factor: float) -> list[Core]:
-    """Cores of the ring times a number, which goes into the smallest core.
+    """Cores of the ring times a number, which is multiplied into the smallest core.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def scale(cores: Sequence[Core], factor: float) -> list[Core]:
     """
     smallest = min(range(len(cores)), key=lambda k: cores[k].size)
     scaled = list(cores)
-    with np.errstate(over="ignore"):  # a ring refuses cores that are not finite, and says so
+    with np.errstate(over="ignore"):  # TensorRing raises an error for cores that are not finite
         scaled[smallest] = (cores[smallest] * np.float64(factor)).astype(cores[smallest].dtype)
     return scaled
 

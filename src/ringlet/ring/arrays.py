@@ -1,4 +1,4 @@
-"""Names for the arrays and callables that several files of this room take, and what NumPy lacks for them."""
+"""Types of arrays and callables that several modules of this package share, and a routine that NumPy lacks."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ Mapper: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any
 
 
 def inverse_cholesky(matrix: Array64) -> Array64:
-    """Inverse of the lower Cholesky factor of a matrix, of which only the lower triangle is looked at.
+    """Inverse of the lower Cholesky factor of a matrix, of which only the lower triangle is read.
 
     Raises
     ------

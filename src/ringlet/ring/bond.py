@@ -76,7 +76,7 @@ def regroup(product: Array64, cores: Sequence[Core], others: Sequence[Core]) -> 
 
 
 def whitening(gram: Array64, weakest: float = 0.0) -> tuple[Array64, Array64]:
-    """Columns W that whiten a Gram matrix, and V with ``gram = V V^T``; empty directions are left out.
+    """Columns W that whiten a Gram matrix, and V with ``gram = V V^T``; zero directions are left out.
 
     Directions weaker than the part `weakest` of the strongest are scaled as if they were as strong as that.
     ``W V^T`` is the projector on the directions that are kept in any case.
@@ -95,7 +95,7 @@ def whitening(gram: Array64, weakest: float = 0.0) -> tuple[Array64, Array64]:
 
 
 def canonical_bond(cores: Sequence[Core], k: int) -> list[Core]:
-    """Cores of the same tensor whose bond k has equal diagonal Gram matrices on both sides, nothing empty.
+    """Cores of the same tensor whose bond k has equal diagonal Gram matrices on both sides, without zero directions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a ring is made of, as it is given: cores that fit together and hold numbers, and names of the modes."""
+"""Checks of the cores and mode names that are passed to a ring."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["frozen_cores", "mode_names"]
 
 
 def frozen_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
-    """The cores of a ring, checked, in one floating dtype, read-only for everybody."""
+    """The cores of a ring, checked, in one floating dtype, read-only."""
     if isinstance(cores, np.ndarray) and cores.ndim == 3:
         raise ArgumentTypeError("cores must be a sequence of 3-D arrays, not a single one; write [core]")
     if not isinstance(cores, Iterable):
@@ -56,8 +56,8 @@ def _floating(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _frozen(array: NDArray[Any], dtype: np.dtype[Any]) -> Core:
-    """Return a C-contiguous read-only array that nobody else can write to."""
-    with np.errstate(over="ignore"):  # what does not fit is reported as infinite, by core
+    """Return a C-contiguous read-only array that no other code can write to."""
+    with np.errstate(over="ignore"):  # values out of range become infinite and are reported by core
         core: Core = np.ascontiguousarray(array, dtype)
     if core is array or np.shares_memory(core, array):
         core = core if _is_frozen(core) else core.copy()

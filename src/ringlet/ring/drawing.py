@@ -1,4 +1,4 @@
-"""How a ring looks in a notebook: a small inline SVG and a few facts. Knows numbers and strings only."""
+"""How a ring looks in a notebook: a small inline SVG and a few facts. Uses only numbers and strings."""
 
 from collections.abc import Sequence
 from html import escape
@@ -12,7 +12,7 @@ __all__ = ["draw", "size_change"]
 
 _ACCENT = "#4a90d9"  # mid-tones stand out on white and on black; text takes the page's own colour
 _FONT = "12px system-ui, sans-serif"
-_CHARACTER = 8.0  # width of a bold digit at this size, with some to spare
+_CHARACTER = 8.0  # width of a bold digit at this size, with some margin
 _NODE = 8  # radius of a node
 _LEG = 20  # from the ring to the label of a mode
 _LONGEST_NAME = 16
@@ -112,7 +112,7 @@ def _bond(radius: float, start: float, end: float, rank: int) -> str:
     middle = (start + end) / 2
     (x0, y0), (x1, y1), (x2, y2) = (_place(radius, angle) for angle in (start, middle, end))
     thickness = min(12.0, 1.2 + 1.1 * log2(rank))
-    # The label stands inside, a little further in where its text runs along the radius.
+    # The label is inside the ring, further in where its text is parallel to the radius.
     inset = 11 + thickness / 2 + _CHARACTER * (len(str(rank)) - 1) / 2 * abs(sin(middle))
     x, y = _place(radius - inset, middle)
     arc = f"A{radius:.1f} {radius:.1f} 0 0 1"

@@ -22,7 +22,7 @@ from ringlet.ring.chain import Core, merge, merge_cost
 __all__ = ["dense_block", "dense_operations", "dense_points", "entries"]
 
 _BATCH_ENTRIES = 1 << 18  # entries of intermediate arrays: about the size of a cache
-_ORDERED_ENTRIES = 1 << 17  # entries that are put in order at a time: they stay in a core's own cache
+_ORDERED_ENTRIES = 1 << 17  # entries that are reordered at a time: they stay in the cache of a processor core
 _SLAB_ENTRIES = 1 << 20  # entries of the longer arc that are made at a time
 _NARROW = 16  # matrix products with fewer columns than this run far below full speed
 _COPY_COST = 30  # operations of a matrix product that take as long as copying one number
@@ -91,7 +91,7 @@ def dense_points(cores: Sequence[Core], points: dict[int, NDArray[np.intp]]) -> 
     values = np.empty((count, *free_shape), cores[0].dtype)
     if values.size == 0:
         return values
-    if prod(free_shape) >= _BATCH_ENTRIES // 64:  # few large blocks: each deserves its own plan
+    if prod(free_shape) >= _BATCH_ENTRIES // 64:  # few large blocks: each gets its own plan
         for m in range(count):
             block = [core[:, points[k][m], None] if k in points else core for k, core in enumerate(cores)]
             values[m] = dense_block(block).reshape(free_shape)
@@ -100,7 +100,7 @@ def dense_points(cores: Sequence[Core], points: dict[int, NDArray[np.intp]]) -> 
     modes = [*range(origin, len(cores)), *range(origin)]
     opened = [_by_slice(cores[k]) if k in points else cores[k] for k in modes]
     selected = [points.get(k) for k in modes]
-    arrived = [free.index(k) for k in modes if k not in points]  # the order in which free modes are met
+    arrived = [free.index(k) for k in modes if k not in points]  # the order of the free modes
     widest = cores[origin].shape[0] * max(core.shape[0] for core in cores) * prod(free_shape)
     step = max(1, _BATCH_ENTRIES // widest)
     for start in range(0, count, step):
@@ -135,7 +135,7 @@ def entries(cores: Sequence[Core], coordinates: NDArray[np.intp]) -> NDArray[Any
 
 
 def _by_slice(core: Core) -> Core:
-    """Lateral slices first and contiguous, so that gathering them is quick."""
+    """Lateral slices first and contiguous, so that gathering them is fast."""
     return np.ascontiguousarray(core.transpose(1, 0, 2))
 
 
@@ -256,10 +256,10 @@ def _blocked(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
 
 
 def _interleaved(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
-    """Evaluate few right entries: they come out one after the other for each left entry, and are put side by side.
+    """Evaluate few right entries: the product gives them one after the other, and they are then interleaved.
 
     The product goes to the memory of the result, so that all threads of BLAS share its first touch; a few left entries
-    at a time are then put in order, in the cache.
+    at a time are then reordered, in the cache.
     """
     (left, right, bonds), middle = outer.shape, len(inner)
     out = np.empty((left, middle, right), inner.dtype)
@@ -277,5 +277,5 @@ def _interleaved(inner: NDArray[Any], outer: NDArray[Any]) -> NDArray[Any]:
 
 
 def _product_cost(m: int, k: int, n: int) -> float:
-    """Operations of an ``(m, k) @ (k, n)`` product, counted up for what narrow matrices lose."""
+    """Operations of an ``(m, k) @ (k, n)`` product, increased for the lower speed of narrow matrices."""
     return 2.0 * m * k * n * (1 + _NARROW / m) * (1 + _NARROW / n)

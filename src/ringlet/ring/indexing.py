@@ -51,7 +51,7 @@ def evaluate_index(cores: Sequence[Core], index: object) -> Any:
 
 
 def are_adjacent(items: Sequence[Any]) -> bool:
-    """Tell whether nothing stands between the integers and arrays of an index, not even an empty ellipsis.
+    """True if nothing is between the integers and arrays of an index, not even an empty ellipsis.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _kept(selector: Selector) -> slice | IndexArray:
 
 
 def _advanced(cores: Sequence[Core], selectors: Sequence[Selector], *, adjacent: bool) -> NDArray[Any]:
-    """Index arrays are broadcast together; their axes stand where NumPy puts them."""
+    """Index arrays are broadcast together; their axes are placed as in NumPy."""
     modes = [k for k, selector in enumerate(selectors) if not isinstance(selector, slice)]
     arrays = [np.asarray(selectors[k]) for k in modes]
     try:
@@ -168,7 +168,7 @@ def _advanced(cores: Sequence[Core], selectors: Sequence[Selector], *, adjacent:
 
 
 def _is_outer(arrays: Sequence[IndexArray]) -> bool:
-    """Tell whether no two arrays vary along the same axis (as in ``np.ix_``): their points form a block."""
+    """True if no two arrays vary along the same axis (as in ``np.ix_``): their points form a block."""
     ndim = max(array.ndim for array in arrays)
     aligned = [(1,) * (ndim - array.ndim) + array.shape for array in arrays]
     return all(sum(size != 1 for size in axis) <= 1 for axis in zip(*aligned, strict=True))

@@ -18,7 +18,7 @@ def mixed_gram(cores: Sequence[Core], others: Sequence[Core], k: int) -> Kroneck
     Parameters
     ----------
     cores, others : sequences of arrays
-        The cores of two rings of the same shape and rank; core k is not looked at.
+        The cores of two rings of the same shape and rank; core k is not used.
     k : int
 
     Returns

@@ -1,4 +1,4 @@
-"""Names of modes: what has the same ones in another order does not fit, even where all sizes agree."""
+"""Names of modes: the same names in another order are an error, even where all sizes agree."""
 
 from collections.abc import Hashable, Sequence
 
@@ -8,7 +8,7 @@ __all__ = ["check_order"]
 
 
 def check_order(what: str, given: Sequence[Hashable] | None, whole: str, wanted: Sequence[Hashable] | None) -> None:
-    """Refuse modes of which one has the name of another mode of the whole; names that are new say nothing.
+    """Raise an error if a mode has the name of another mode of the whole; new names are ignored.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 Put a matrix M into bond k: the tensor X(M) is linear in M, X(I) is the tensor itself, and ``||X(M)||^2`` is
 the quadratic form of the bond's Gram matrix B, the loop of all transfer matrices opened at the bond. Cutting
 the bond to rank r means ``M = P Q^T`` with r columns each, and the error ``||X(M) - X(I)||`` follows from B.
-P and Q are found by alternating least squares in the metric of B, begun at the best cut for the two sides
-taken apart. The closing bond is a bond like any other.
+P and Q are found by alternating least squares in the metric of B, started from the best cut for the two sides
+taken separately. The closing bond is treated like any other.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from ringlet.ring.transfer import chain_product
 
 __all__ = ["round_cores"]
 
-_RESOLUTION = 3e-8  # relative error that Gram matrices in float64 cannot tell from zero
+_RESOLUTION = 3e-8  # relative error that Gram matrices in float64 cannot resolve
 _WIDEST_BOND = 128  # its Gram matrix takes 2 GiB
 _ALTERNATIONS = 30
 _BOUNDED_BOND = 40  # up to this rank the smallest eigenvalue of the Gram matrix is cheaper than what it saves
@@ -212,7 +212,7 @@ class _Bond:
             previous, cut = cut, self._measure(left, right)
             gain = previous.error - cut.error
             if gain < _STALLED * cut.error or (goal > 0 and cut.error - remaining * gain > goal):
-                break  # it has converged, or cannot reach the goal in time at this pace
+                break  # it has converged, or converges too slowly to reach the goal
         return cut
 
     def _improve(self, left: Array64) -> tuple[Array64, Array64]:
@@ -222,7 +222,7 @@ class _Bond:
         return _other_factor(self._white.transpose(1, 0, 3, 2), self._target.T, right), right
 
     def _measure(self, left: Array64, right: Array64) -> _Cut:
-        """Factors in the bond's own coordinates, evenly scaled, and the error as the Gram matrix knows it."""
+        """Factors in the bond's own coordinates, evenly scaled, and the error computed from the Gram matrix."""
         basis, triangle = np.linalg.qr(left)
         u, s, vt = np.linalg.svd(triangle)
         p = self._left @ (basis @ u) * np.sqrt(s)
@@ -233,7 +233,7 @@ class _Bond:
 
 
 def _above_noise(gram: Array64) -> Array64:
-    """Add the size of rounding errors to the diagonal: whitening would blow up their negative part."""
+    """Add the size of rounding errors to the diagonal: whitening would amplify their negative part."""
     size = len(gram) ** 2
     raised = np.array(gram, order="C").reshape(size, size)
     raised.flat[:: size + 1] += _NOISE * float(np.trace(raised))

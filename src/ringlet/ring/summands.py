@@ -17,7 +17,7 @@ from ringlet.ring.chain import Core
 __all__ = ["merge_copies"]
 
 _WIDEST_BOND = 64  # the search takes rank^6 operations
-_SAME = 1e-7  # relative error below which Gram matrices cannot tell two tensors apart
+_SAME = 1e-7  # relative error below which Gram matrices cannot distinguish two tensors
 _DRAWS = 16
 
 

@@ -1,4 +1,4 @@
-"""TensorRing: a tensor held as a ring of cores. Knows maths only; `save` and `load` go to the store."""
+"""TensorRing: a tensor held as a ring of cores. Pure mathematics; `save` and `load` call the store."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TensorRing:
     """
 
     __slots__ = ("_cores", "_even_cores", "_names", "_units")
-    __array_ufunc__ = None  # a ufunc would form the dense tensor unasked; this also lets np.float64(2) * ring work
+    __array_ufunc__ = None  # a ufunc would form the dense tensor implicitly; this also lets np.float64(2) * ring work
 
     _cores: tuple[Core, ...]
     _even_cores: Sequence[Core]  # of the same tensor, set when first needed
@@ -265,7 +265,7 @@ class TensorRing:
     def distance(self, other: TensorRing) -> float:
         """Frobenius norm of the difference, from the cores.
 
-        Never negative; 0 for equal cores. Differences below about 1e-8 of the larger norm drown in rounding.
+        Never negative; 0 for equal cores. Differences below about 1e-8 of the larger norm are lost in rounding errors.
 
         Examples
         --------
@@ -365,7 +365,7 @@ class TensorRing:
         axis : int or tuple of int, optional
             Modes to sum over; all of them by default.
         dtype, out : None
-            Only there so that ``np.sum(ring)`` works.
+            Accepted only so that ``np.sum(ring)`` works.
 
         Returns
         -------
@@ -387,7 +387,7 @@ class TensorRing:
             matrices = [core.sum(axis=1, dtype=np.float64) for core in self._even()]
             return float(np.trace(reduce(np.matmul, matrices)))
         cores = self._even()
-        for k in sorted(modes, reverse=True):  # from the last, so that earlier positions stay what they are
+        for k in sorted(modes, reverse=True):  # from the last, so that earlier positions do not change
             cores = algebra.collapse(cores, k)
         names = self._names and [name for k, name in enumerate(self._names) if k not in modes]
         return TensorRing(cores, names=names, units=self._units)
@@ -592,7 +592,7 @@ class TensorRing:
 
 
 def _refuse_array(other: object) -> None:
-    """Say what to do about an array beside a ring."""
+    """Raise an error that explains how to combine an array with a ring."""
     if isinstance(other, np.ndarray):
         raise ArgumentTypeError(
             "a ring is combined with numbers and rings, not with arrays; evaluate it first, e.g. np.asarray(ring) + x"

@@ -1,4 +1,4 @@
-"""How many and which indices a core update looks at."""
+"""How many and which indices a core update uses."""
 
 from ringlet.sampling.chunk_draws import ChunkDraw, draw_entries
 from ringlet.sampling.draws import (

@@ -20,20 +20,20 @@ __all__ = ["ChunkDraw", "draw_entries"]
 
 Indices: TypeAlias = NDArray[np.intp]
 
-# Of a mode that is not taken whole, so many chunks are chosen at least, if it has so many and they are long enough: a
-# single one speaks for nothing but itself. More bring little and are chosen only while few of all chunks are read.
+# Least number of chunks of a mode that is not taken whole, if the mode has that many and they are long enough: a single
+# chunk does not represent the mode. More chunks gain little and are chosen only while few of all chunks are read.
 _LEAST, _MOST, _SHARE = 2, 4, 1 / 7
 
 
 @dataclass(frozen=True)
 class ChunkDraw:
-    """How subtensors of about as many entries as a uniform draw takes are drawn from fewer chunks.
+    """Draws subtensors of about as many entries as a uniform draw, but from fewer chunks.
 
     Attributes
     ----------
     starts : tuple of int arrays
-        Where the intervals begin that are chosen or not, and where the last ends: chunks, but a short chunk goes with
-        its neighbour.
+        Where the intervals begin that are chosen or not, and where the last ends: chunks, but a short chunk is joined
+        to its neighbour.
     groups : tuple of int
         Into how many groups the intervals of every mode are divided; one group is chosen.
     sizes : tuple of int
@@ -73,7 +73,7 @@ class ChunkDraw:
 
     @property
     def touched(self) -> int:
-        """Entries of the chunks that are read for one subtensor, about."""
+        """Approximate number of entries of the chunks that are read for one subtensor."""
         return prod(
             ceil(int(starts[-1]) / count) if size > 1 else int(np.diff(starts).max())
             for starts, count, size in zip(self.starts, self.groups, self.sizes, strict=True)
@@ -105,7 +105,7 @@ def draw_entries(
 
 
 def _intervals(lengths: Sequence[int]) -> Indices:
-    """Edges of the chunks of a mode; chunks of less than half the usual length go with the one before."""
+    """Edges of the chunks of a mode; chunks of less than half the usual length are joined to the one before."""
     edges, usual = [0], max(lengths)
     for length in lengths:
         if len(edges) > 1 and 2 * length < usual:
@@ -116,7 +116,7 @@ def _intervals(lengths: Sequence[int]) -> Indices:
 
 
 def _groups(starts: Sequence[Indices], samples: int) -> list[int]:
-    """Into how many groups to divide the intervals of every mode; what a uniform draw takes whole is one group."""
+    """Number of groups of the intervals of every mode; a mode that a uniform draw takes whole is one group."""
     counts = [len(edges) - 1 for edges in starts]
     lengths = [int(edges[-1]) for edges in starts]
     sizes = sample_sizes(lengths, samples)
@@ -130,7 +130,7 @@ def _groups(starts: Sequence[Indices], samples: int) -> list[int]:
         return prod(map(_capacity, starts, groups)) >= samples
 
     growing = {mode for mode, count in enumerate(groups) if count > 1}
-    while growing:  # larger groups, first of the mode of which least is seen
+    while growing:  # larger groups, first in the mode of which the smallest share is read
         mode = max(growing, key=lambda mode: (groups[mode], -mode))
         fewer = groups[mode] - 1
         share = groups[mode] / (fewer * prod(groups))

@@ -29,7 +29,7 @@ __all__ = [
 Indices: TypeAlias = NDArray[np.intp]
 
 _EPS = float(np.finfo(np.float64).eps)
-_TABLE = 4  # times the rows drawn: so few in all that a table merges them
+_TABLE = 4  # times the rows drawn: up to this number of possible rows, a table merges repetitions
 
 
 class Purpose(IntEnum):
@@ -116,7 +116,7 @@ def draw_subtensor(
 
 
 def subset(length: int, size: int, rng: np.random.Generator) -> Indices:
-    """`size` of the indices below `length`, sorted; all of them costs no random number."""
+    """`size` of the indices below `length`, sorted; taking all of them needs no random numbers."""
     if size >= length:
         return np.arange(length)
     drawn = rng.choice(length, size, replace=False, shuffle=False)
@@ -160,7 +160,7 @@ def leverage_distribution(core: Core) -> NDArray[np.float64]:
     a, slices, b = core.shape
     unfolded: NDArray[Any] = core.transpose(1, 0, 2).reshape(slices, a * b).astype(np.float64)
     # l_i = a_i (A^T A + delta I)^-1 a_i^T, through the smaller Gram matrix; delta is at the level of rounding errors,
-    # so directions that are not there do not count.
+    # so zero directions do not count.
     wide = slices <= a * b
     gram = unfolded @ unfolded.T if wide else unfolded.T @ unfolded
     delta = max(unfolded.shape) * _EPS * float(np.vdot(unfolded, unfolded))

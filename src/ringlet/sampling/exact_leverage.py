@@ -96,7 +96,7 @@ def _draw_mode(
 
 
 def _scores(prefixes: Array64, core: Array64, root: Array64) -> Array64:
-    """``|| Y^T vec(P Z(i)) ||^2`` for all prefixes P and slices i: leverage summed over the modes to come."""
+    """``|| Y^T vec(P Z(i)) ||^2`` for all prefixes P and slices i: leverage summed over the remaining modes."""
     count, b, r = prefixes.shape
     _, length, c = core.shape
     products = (prefixes.reshape(count * b, r) @ core.reshape(r, length * c)).reshape(count, b, length, c)
@@ -107,7 +107,7 @@ def _scores(prefixes: Array64, core: Array64, root: Array64) -> Array64:
 def _root(inverse: Array64, later: Sequence[Core]) -> Array64:
     """Y with ``Y Y^T[(b,c),(b',c')] = sum Phi[(a,b),(a',b')] C[(c,c'),(a,a')]``, C the transfer of the later modes.
 
-    A little is added to the diagonal, so that Y exists: the rows are drawn with the probabilities that this gives.
+    A small ridge on the diagonal ensures that Y exists; rows are drawn with the resulting probabilities.
     """
     a, b = inverse.shape[:2]
     if later:

@@ -1,8 +1,7 @@
-"""What a store says of an array beside its entries: which values mean missing, names of the modes, packing, the unit.
+"""Metadata of stored arrays: which values mean missing, names of the modes, packing, the unit.
 
-A value that fills what was never written means missing, unless it is zero: that is what zarr and HDF5 fill with when
-nobody asked. What an attribute ``_FillValue`` or ``missing_value`` holds, one number or several, means missing whatever
-it is.
+The fill value of a store means missing, unless it is zero, which is the default of zarr and HDF5. Values of an
+attribute ``_FillValue`` or ``missing_value``, one number or several, always mean missing.
 """
 
 import binascii
@@ -20,7 +19,7 @@ _PACKING_ATTRIBUTES = ("scale_factor", "add_offset", "_Unsigned")
 
 
 def told_missing(dtype: np.dtype[Any], attributes: Mapping[str, Any], filled: Any = None) -> tuple[float, ...]:
-    """The values that mean missing, beside NaN, which always does.
+    """Values that mean missing, in addition to NaN.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ def told_missing(dtype: np.dtype[Any], attributes: Mapping[str, Any], filled: An
     attributes : mapping
         Of the array.
     filled : number, optional
-        What the store fills with.
+        Fill value of the store.
 
     Examples
     --------
@@ -58,13 +57,13 @@ def _numbers(value: Any) -> list[float]:
 
 
 def mode_names(given: Any) -> tuple[str, ...] | None:
-    """Names of the modes, if every mode has one of its own."""
+    """Names of the modes, if every mode has a distinct one."""
     names = [] if given is None else [str(name) for name in given if name]
     return tuple(names) if names and len(names) == len(given) and len(set(names)) == len(names) else None
 
 
 def told_packing(attributes: Mapping[str, Any]) -> dict[str, float | str]:
-    """How to unpack the entries, and the unit that they have then: attributes as JSON has them, none if not packed.
+    """Attributes for unpacking the entries, with the unit of unpacked entries, in JSON types; empty if not packed.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def told_packing(attributes: Mapping[str, Any]) -> dict[str, float | str]:
 
 
 def told_units(attributes: Mapping[str, Any]) -> str | None:
-    """The unit of the entries, where an attribute tells it; of packed entries it is that of others."""
+    """The unit of the entries from an attribute; None for packed entries, where it applies to unpacked values."""
     return None if told_packing(attributes) else _unit(attributes)
 
 

@@ -1,4 +1,4 @@
-"""The last slices of a tensor of which the earlier ones are no longer held."""
+"""The last slices of a tensor whose earlier slices are no longer stored."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class AppendedSource(WrappingSource):
         The slices that are held.
     mode : int
     first : int
-        Slices before them, which are not.
+        Number of slices before them, which are not held.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class AppendedSource(WrappingSource):
 
     @property
     def chunks(self) -> Chunks | None:
-        """Those of the slices held, after one of all slices that are not."""
+        """Chunks of the slices held, after a single chunk of all slices that are not."""
         chunks = self.source.chunks
         if chunks is None:
             return None
@@ -62,7 +62,7 @@ class AppendedSource(WrappingSource):
         if asked.size and asked.min() < self.first:
             raise IndexingError(
                 f"the data of slice {int(asked.min())} of mode {self.mode} are not held: only those of slices "
-                f"{self.first} to {length - 1}, which were appended last, are; ask the fit that was given the others"
+                f"{self.first} to {length - 1}, which were appended last, are; use the earlier fit for the others"
             )
         within: slice | NDArray[np.intp] = asked - self.first
         if isinstance(chosen, slice) and chosen.step in (None, 1):

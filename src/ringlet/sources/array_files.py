@@ -40,7 +40,7 @@ def real_array(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_real(dtype: np.dtype[Any]) -> None:
-    """Refuse arrays of anything but real numbers and truth values."""
+    """Raise an error for arrays of anything but real numbers and truth values."""
     if dtype.kind not in _REAL:
         raise FormatError(f"an array of dtype {dtype}; only real numbers are read, and truth values of masks")
 
@@ -57,7 +57,7 @@ def shapes_in(path: Path, kind: str) -> dict[str, tuple[int, ...]]:
 
 
 def names_in(path: Path, kind: str) -> list[str]:
-    """Names of all that is in an npz or mat file, arrays or not; none of what is no such file."""
+    """Names of all content of an npz or mat file, arrays or not; empty for other files."""
     try:
         if kind == "npz":
             with zipfile.ZipFile(path) as archive:
@@ -65,7 +65,7 @@ def names_in(path: Path, kind: str) -> list[str]:
         from scipy.io import whosmat
 
         return [name for name, _, _ in whosmat(path, appendmat=False)]
-    except Exception:  # readers promise no set of exceptions
+    except Exception:  # readers document no set of exceptions
         return []
 
 
@@ -111,7 +111,7 @@ def _npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
             raise FormatError(f"an array in npy version {version}; plain arrays have 1.0 or 2.0")
     except FormatError:
         raise
-    except ValueError as error:  # NumPy's own words may advise to trust the file
+    except ValueError as error:  # NumPy's own message may advise to trust the file
         raise FormatError("cannot be read: it does not begin as an npy file does") from error
     return shape, dtype
 

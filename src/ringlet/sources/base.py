@@ -34,7 +34,7 @@ class Source(Protocol):
 
     @property
     def chunks(self) -> Chunks | None:
-        """Lengths of the stored chunks along every mode, or None where any entry costs the same."""
+        """Lengths of the stored chunks along every mode, or None where any entry costs the same to read."""
         ...
 
     @property
@@ -56,7 +56,7 @@ class Source(Protocol):
 
 
 def slabs(shape: Sequence[int], entries: int | None = None) -> list[tuple[slice, ...]]:
-    """Blocks that cut the longest mode into slabs of about `entries` entries, in order.
+    """Blocks that divide the longest mode into slabs of about `entries` entries, in order.
 
     Examples
     --------

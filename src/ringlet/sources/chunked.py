@@ -1,6 +1,6 @@
-"""Arrays that are stored in chunks (zarr, HDF5, dask) as a source: read chunk by chunk, chosen from in memory.
+"""Chunked arrays (zarr, HDF5, dask) as a source: read chunk by chunk, with entries selected in memory.
 
-Index lists are never handed to the store: for it they are far slower than whole slices, and a chunk is decompressed as
+Index lists are never passed to the store: they are far slower there than whole slices, and a chunk is decompressed as
 a whole anyway.
 """
 
@@ -21,7 +21,7 @@ from ringlet.sources.observing import observed_entries
 
 __all__ = ["CELL_ENTRIES", "ChunkedSource", "regular_chunks", "row_chunks"]
 
-CELL_ENTRIES = 1 << 20  # chunks that lie side by side are read in one go, up to so many entries together
+CELL_ENTRIES = 1 << 20  # entries of neighbouring chunks that are read together, at most
 _ROW_ENTRIES = 1 << 18
 
 
@@ -32,11 +32,11 @@ class ChunkedSource:
     Attributes
     ----------
     array : zarr.Array, dask.array.Array or alike
-        Anything with a dtype that gives an array for a tuple of slices, as often as asked and from any thread.
+        Anything with a dtype that gives an array for a tuple of slices, repeatedly and from any thread.
     chunks : tuple of tuples of int
         Lengths of the chunks along every mode.
     missing : tuple of numbers
-        Values that stand for a missing entry. NaN always does.
+        Values that mean a missing entry. NaN always does.
     masks : tuple of Source
         Of truth values: True = observed, where all of them say so.
     names : tuple of str or None
@@ -96,7 +96,7 @@ class ChunkedSource:
             return np.asarray(self.array[block])
         except (RingletError, MemoryError):
             raise
-        except Exception as error:  # libraries and their codecs promise no set of exceptions
+        except Exception as error:  # libraries and their codecs document no set of exceptions
             spans = ", ".join(f"{span.start}:{span.stop}" for span in block)
             reason = f"{type(error).__name__}: {error}"
             raise FormatError(f"the stored entries [{spans}] cannot be read: {reason}") from error
@@ -132,7 +132,7 @@ class _Piece:
     span : slice
         What to read of the array.
     within : slice or index array
-        What to choose of that.
+        What to select from that.
     place : slice
         Where it goes in the result.
     """
@@ -174,7 +174,7 @@ def row_chunks(shape: Sequence[int]) -> Chunks:
 
 
 def _by_chunk(indices: NDArray[np.intp], starts: NDArray[np.intp]) -> Iterator[_Piece]:
-    """Cut a sorted selection of one mode where chunks begin."""
+    """Split a sorted selection of one mode at the chunk boundaries."""
     cells = np.searchsorted(starts, indices, side="right")
     cuts = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(indices)]
     for start, stop in pairwise(cuts):

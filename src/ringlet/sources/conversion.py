@@ -1,4 +1,4 @@
-"""From whatever a user gives as data and mask to one checked source; nothing is copied, nothing is read yet."""
+"""Convert data and mask from a user to one checked source, without copying or reading entries."""
 
 import os
 from dataclasses import replace
@@ -27,7 +27,7 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     ----------
     data : array-like, store, path or source
         Integers or floats of at least two modes: a NumPy array or what NumPy makes one of; a zarr, HDF5 or dask array,
-        an xarray.DataArray, of which only parts are ever read; a zarr or HDF5 group or an xarray.Dataset with one of
+        an xarray.DataArray, which are read in parts only; a zarr or HDF5 group or an xarray.Dataset with one of
         them, and a mask `observed` or `mask` beside it; a path of any file that `ringlet.sources.files.load` reads.
         NaN, ``numpy.ma`` masks and the fill values of stores mean missing.
     mask : bool array-like, store or path, optional
@@ -50,7 +50,7 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     beside = unused_mask(data)
     if beside is not None:
         warn(
-            f"the array {beside!r} beside data says nothing of an array that is given by itself; give mask=, or the "
+            f"the array {beside!r} beside data is not used as a mask of an array object; give mask=, or the "
             "group that holds both",
             DataWarning,
         )
@@ -110,7 +110,7 @@ def _as_array(name: str, given: Any) -> NDArray[Any]:
 
 
 def check_dtype(dtype: np.dtype[Any]) -> None:
-    """Refuse data of a type that nothing here works with."""
+    """Raise an error for data of an unsupported type."""
     if dtype.kind == "c":
         raise ArgumentTypeError(
             f"data has complex dtype {dtype}, which is unsupported; decompose the real and imaginary parts"

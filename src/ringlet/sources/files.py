@@ -1,7 +1,7 @@
 """Tensors by path: npy, npz, mat, pictures, videos, folders of frames, zarr stores and HDF5 files.
 
 Files may be damaged or hostile: nothing in them is executed, sizes are checked before memory is taken, and
-whatever goes wrong inside a reader comes out as a FormatError that names the file.
+any failure inside a reader becomes a FormatError that names the file.
 """
 
 import os
@@ -31,21 +31,21 @@ _VIDEO_NAMES = ("height", "width", "colour", "frame")
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A tensor from a file, and what the file says about it.
+    """A tensor from a file, and the metadata of the file.
 
     Attributes
     ----------
     source : ArraySource or ChunkedSource
         The entries in the file's own dtype (of an npy file a read-only memory map), which of them are known, and the
-        names of the modes, where the kind of file tells them.
+        names of the modes, where the kind of file has them.
     kind : {"npy", "npz", "mat", "image", "video", "frames", "zarr", "hdf5"}
         What kind of file it was.
     frame_rate : Fraction or None
         Frames a second, of a video.
     key : str or None
-        Under which name the array was found, in a file of several.
+        Name of the array, in a file of several.
     alpha : uint8 array ``(height, width)`` or None
-        How opaque the pixels of a picture are, 255 = wholly; None if all are. It is no part of the tensor.
+        Opacity of the pixels of a picture, 255 = opaque; None if all are opaque. It is not part of the tensor.
     """
 
     source: ArraySource | ChunkedSource
@@ -56,14 +56,14 @@ class Loaded:
 
     @property
     def array(self) -> NDArray[Any]:
-        """The entries; those of a store are all read for this."""
+        """The entries; a store is read completely."""
         if isinstance(self.source, ArraySource):
             return self.source.array
         return self.source.read(tuple(slice(0, length) for length in self.source.shape))[0]
 
 
 def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | None = None) -> Loaded:
-    """Open a tensor by its path; what kind of file it is shows in its first bytes, or else in its suffix.
+    """Open a tensor by its path; its kind is recognised by its first bytes, or else by its suffix.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
         An npy, npz, mat (up to version 7), png, jpg, webp, bmp, mp4, mov, mkv, webm, avi or HDF5 file, a zarr store or
         a folder of pictures of one size. ``path::name`` means the array of that name in a file of several.
     key : str, optional
-        Another way to say which array. Without it: the only one, or the one named `tensor`.
+        Name of the array, as an alternative to ``path::name``. By default the only one, or the one named `tensor`.
     frames : int, optional
-        Read at most so many frames of a video.
+        Maximum number of frames that are read from a video.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
             return Loaded(ArraySource(real_array(open_npy(path))), kind)
         if kind == "image":
             picture, alpha = read_image(path)
-            # Whatever colour a file holds for a pixel that cannot be seen, it is none.
+            # The colour of a fully transparent pixel is meaningless.
             seen = None if alpha is None or alpha.all() else spread(alpha > 0, picture.shape)
             return Loaded(ArraySource(picture, seen, names=_IMAGE_NAMES[picture.ndim]), kind, alpha=alpha)
         video, rate = read_frames(path, kind, frames)

@@ -1,4 +1,4 @@
-"""Subtensors of an array in memory, gathered by their places there: nothing much larger than the block is made."""
+"""Subtensors of an array in memory, gathered by memory offsets, without temporaries much larger than the block."""
 
 from collections.abc import Sequence
 from math import prod
@@ -12,9 +12,9 @@ from ringlet.sources.base import Block
 __all__ = ["gather"]
 
 _RUN = 64  # bytes of a block that lie together: longer runs are copied best by NumPy's own index arrays
-_ROW = 512  # bytes of several modes that are fetched whole,
-_TAKEN = 1 / 16  # where the block takes at least such a part of them
-_ROOM = 1 << 20  # bytes that are fetched together: they, or their places, stay in the cache
+_ROW = 512  # bytes of a row of several modes that is fetched whole,
+_TAKEN = 1 / 16  # where the block uses at least this part of it
+_ROOM = 1 << 20  # bytes that are fetched together: they, or their offsets, stay in the cache
 
 
 def gather(array: NDArray[Any], block: Block) -> NDArray[Any]:
@@ -42,15 +42,15 @@ def _by_lists(array: NDArray[Any], block: Block) -> NDArray[Any]:
     for place, axis in enumerate(lists):
         index[axis] = index[axis].reshape(-1, *(1,) * (len(lists) - place - 1))
     part: NDArray[Any] = array[tuple(index)]
-    if lists[-1] - lists[0] >= len(lists):  # NumPy puts index arrays that stand apart first
+    if lists[-1] - lists[0] >= len(lists):  # NumPy puts the axes of separated index arrays first
         part = np.moveaxis(part, range(len(lists)), lists)
     return part
 
 
 def _by_rows(memory: NDArray[Any], block: Block) -> NDArray[Any]:
-    """Rows of a C-contiguous array, fetched as they lie there, and from them the entries of the block.
+    """Rows of a C-contiguous array, fetched in memory order, and from them the entries of the block.
 
-    Memory is read in its own order, so that a line of it comes to the cache once, whatever order is asked for.
+    Memory is read in its own order, so that a cache line is loaded once, whatever order is requested.
     """
     shape = memory.shape
     places = [

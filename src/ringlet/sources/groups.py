@@ -1,6 +1,6 @@
 """Arrays under names: zarr groups, HDF5 files and groups, xarray.Datasets, by path or open.
 
-One of the arrays is the tensor. An array `observed` or `mask` beside it, in the same group, says what is known of it.
+One of the arrays is the tensor. An array `observed` or `mask` beside it, in the same group, marks its known entries.
 """
 
 import sys
@@ -21,7 +21,7 @@ _GROUPS = (("zarr", "Group"), ("h5py", "Group"), ("xarray", "Dataset"))
 
 
 def open_tensor(path: Path, kind: str, key: str | None = None) -> tuple[ArraySource | ChunkedSource, str | None]:
-    """A tensor in a zarr store or an HDF5 file, without what its mask does not know, and its name if there are names.
+    """A tensor in a zarr store or an HDF5 file, with its mask applied, and its name if there are names.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def open_mask(path: Path, kind: str, key: str | None = None) -> ArraySource | Ch
 
 
 def array_names(path: Path, kind: str) -> list[str]:
-    """Names of all arrays in a zarr store or an HDF5 file; none of what is a single array, or no store at all."""
+    """Names of all arrays in a zarr store or an HDF5 file; empty for a single array, or no store."""
     try:
         return list(_open(path, kind, None)[1])
     except (OSError, ValueError):
@@ -62,7 +62,7 @@ def array_names(path: Path, kind: str) -> list[str]:
 
 
 def group_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource | None:
-    """The tensor of an open group, without what its mask does not know; None for anything else.
+    """The tensor of an open group, with its mask applied; None for anything else.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _tensor(whole: object, group: Any, shapes: Mapping[str, tuple[int, ...]], ke
 
 
 def _open(path: Path, kind: str, key: str | None) -> tuple[Any, dict[str, tuple[int, ...]]]:
-    """What is in a store: an array, or a group and what the arrays in it are."""
+    """Content of a store: an array, or a group and the names and shapes of its arrays."""
     opened = import_zarr().open(str(path.absolute()), mode="r") if kind == "zarr" else import_h5py().File(path, "r")
     if hasattr(opened, "keys"):
         shapes = _array_shapes(opened)
@@ -127,7 +127,7 @@ def _open(path: Path, kind: str, key: str | None) -> tuple[Any, dict[str, tuple[
 
 def _is_group(name: str, given: Any) -> bool:
     check_open(name, given)
-    # Nobody holds a group of a library that is not loaded.
+    # No object can be a group of a library that is not loaded.
     return any(
         isinstance(given, getattr(sys.modules[module], kind)) for module, kind in _GROUPS if module in sys.modules
     )
@@ -144,7 +144,7 @@ def _array_shapes(group: Any) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the arrays in a group of a store and in the groups below it."""
     found: dict[str, tuple[int, ...]] = {}
     for name in sorted(group):
-        member = group.get(name)  # None if it is a link to nowhere
+        member = group.get(name)  # None for a broken link
         if hasattr(member, "keys"):
             found |= {f"{name}/{below}": shape for below, shape in _array_shapes(member).items()}
         elif getattr(member, "shape", None):  # empty datasets have none, scalars no modes

@@ -1,4 +1,4 @@
-"""What kind of file a path leads to, and how reading it may fail."""
+"""Kinds of files, and the errors of reading them."""
 
 import os
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def split_key(path: str | os.PathLike[str], key: str | None) -> tuple[Path, str 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever a reader throws at a bad file into errors that name the file."""
+    """Turn any exception of a reader into an error that names the file."""
     try:
         yield
     except FormatError as error:
@@ -53,13 +53,13 @@ def reading(path: Path) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise MissingFileError(f"{path} does not exist") from error
-    # The libraries promise no set of exceptions: corrupt input raises KeyError, TypeError, zlib.error ...
+    # The libraries document no set of exceptions: corrupt input raises KeyError, TypeError, zlib.error ...
     except Exception as error:
         raise FormatError(f"{path}: cannot be read: {error or type(error).__name__}") from error
 
 
 def kind_of(path: Path) -> Kind:
-    """The kind of a file, from its first bytes, or else from its suffix; of a folder, from what is in it."""
+    """The kind of a file, from its first bytes, or else from its suffix; of a folder, from its content."""
     if path.is_dir():
         return _kind_of_folder(path)
     if path.exists() and not path.is_file():

@@ -1,4 +1,4 @@
-"""Which entries of a tensor are known, as a file says it."""
+"""Masks from files: which entries of a tensor are known."""
 
 import os
 from typing import Any
@@ -25,11 +25,11 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
     Parameters
     ----------
     path : path
-        An npy, npz or mat file, a zarr store or an HDF5 file of truth values or zeros and ones; or a picture, where
-        anything but black is known (a png: the blur of a jpg leaves little black).
+        An npy, npz or mat file, a zarr store or an HDF5 file of truth values or zeros and ones; or a picture, where all
+        pixels but black ones are known (use png: jpg compression changes black).
     shape : tuple of int
         The tensor's shape. A mask of only its first modes (at least two), such as ``(height, width)`` for a
-        video, holds for all of the others; that in a store must have the same shape.
+        video, applies to all of the others; that in a store must have the same shape.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Truth values that say which entries of a tensor are known: read from zeros and ones, spread, joined to a source."""
+"""Masks as truth values: convert zeros and ones, broadcast, and apply to a source."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -17,7 +17,8 @@ __all__ = ["shape_error", "spread", "truth_source", "truth_values", "where_known
 def where_known(source: ArraySource | ChunkedSource, known: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
     """The source with fewer of its entries observed: where `known`, of truth values and of its shape, is True.
 
-    Modes of both that have the same names must have the same order: of equal sizes nothing else would tell.
+    Modes of both that have the same names must have the same order: with equal sizes nothing else could detect a
+    transposed mask.
 
     Examples
     --------
@@ -49,7 +50,7 @@ def truth_values(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def truth_source(mask: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
-    """A mask of zeros and ones as one of truth values; other numbers in a store are found as they are read."""
+    """A mask of zeros and ones as one of truth values; other numbers in a store are detected when they are read."""
     if isinstance(mask, ArraySource):
         return ArraySource(truth_values(mask.array), names=mask.names)
     return replace(mask, array=_Truth(mask.array), missing=())
@@ -65,7 +66,7 @@ def spread(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]
 
 
 def shape_error(mask: str, given: tuple[int, ...], shape: tuple[int, ...], also: str = "") -> ArgumentError:
-    """A mask, named, that does not have the shape of the tensor."""
+    """The error for a mask that does not have the shape of the tensor."""
     return ArgumentError(f"{mask} has shape {given}, the tensor {shape}; a mask has the same shape{also}")
 
 

@@ -1,4 +1,4 @@
-"""Pictures and videos as arrays, through Pillow and PyAV. Decodes; knows nothing of masks or rings."""
+"""Pictures and videos as arrays, through Pillow and PyAV. Only decodes."""
 
 import re
 import struct
@@ -32,7 +32,7 @@ __all__ = [
 
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
-# Only these readers of each library are offered the file: others follow links to further files and addresses.
+# Only these readers of each library are used: others follow links to further files and addresses.
 _IMAGE_FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
 _VIDEO_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 _SEVERAL_CHANNELS = (2, 4, 6)  # RGB, grey with alpha, RGB with alpha, as PNG numbers them
@@ -40,7 +40,7 @@ _BLOCK_BYTES = 64 << 20
 
 
 def import_pillow() -> ModuleType:
-    """Import Pillow's Image module, or say how to get it."""
+    """Import Pillow's Image module, or raise an error that says how to install it."""
     try:
         import PIL.Image
     except ImportError as error:
@@ -49,7 +49,7 @@ def import_pillow() -> ModuleType:
 
 
 def import_av() -> ModuleType:
-    """Import PyAV, or say how to get it."""
+    """Import PyAV, or raise an error that says how to install it."""
     try:
         import av
     except ImportError as error:
@@ -99,7 +99,7 @@ class Moving:
     ----------
     frames : iterator of arrays ``(height, width, 3)``, of pictures also ``(height, width)``
     rate : Fraction or None
-        Frames a second, where the file knows.
+        Frames a second, if known.
     nbytes : int or None
         Bytes of all frames, where that is known before they are decoded.
     """
@@ -110,14 +110,14 @@ class Moving:
 
 
 def read_frames(path: Path, kind: str, frames: int | None = None) -> tuple[NDArray[Any], Fraction | None]:
-    """Decode a video or the pictures of a folder once, in order; at most so many frames.
+    """Decode a video or the pictures of a folder once, in order; at most `frames` frames.
 
     Returns
     -------
     array of shape ``(height, width, 3, frames)``, of pictures also ``(height, width, frames)``
         A view of memory in which frame follows frame.
     Fraction or None
-        Frames a second, where the file knows.
+        Frames a second, if known.
     """
     with opened_frames(path, kind) as moving:
         stacked = _stack(islice(moving.frames, frames))
@@ -151,22 +151,22 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
 
 
 def frame_files(folder: Path) -> list[Path]:
-    """The pictures of a folder, in the order of their names, in which numbers count as such: f2 comes before f10.
+    """The pictures of a folder, in the order of their names, with numbers compared as numbers: f2 comes before f10.
 
-    Hidden files are left out: some systems keep notes of a file beside it, under its name with a dot before it.
+    Hidden files are left out: some systems store metadata of a file beside it, with a dot before its name.
     """
     files = (file for file in folder.iterdir() if not file.name.startswith("."))
     return sorted((file for file in files if file.suffix.lower() in IMAGE_SUFFIXES), key=_by_numbers)
 
 
 def _by_numbers(file: Path) -> tuple[list[str | int], str]:
-    # Words and numbers take turns, beginning with a word, so like is compared with like.
+    # Words and numbers alternate, starting with a word, so only equal types are compared.
     parts = re.split(r"([0-9]+)", file.name)
     return [int(part) if place % 2 else part for place, part in enumerate(parts)], file.name
 
 
 def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
-    """The colours of pictures of one size and dtype; the first that is not is named, and the first with holes."""
+    """The colours of pictures of one size and dtype; a warning names the first with transparent pixels."""
     first, size, warned = "", "", False
     for file in files:
         picture, alpha = _picture(file)
@@ -187,12 +187,12 @@ def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
 def _picture(file: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     try:
         return read_image(file)
-    except (OSError, ValueError, SyntaxError) as error:  # what Pillow throws at damaged files
+    except (OSError, ValueError, SyntaxError) as error:  # exceptions of Pillow for damaged files
         raise FormatError(f"{file.name} cannot be read: {error}") from error
 
 
 def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """Stack frames whose number nobody knows, with about one block more memory than the result takes."""
+    """Stack an unknown number of frames, with about one block more memory than the result takes."""
     blocks: list[NDArray[Any]] = []
     used, total = 0, 0
     for frame in frames:
@@ -205,7 +205,7 @@ def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
         used, total = used + 1, total + 1
     if not blocks:
         raise FormatError("no frame of the video can be decoded")
-    # The operating system hands out the pages of `stacked` as they are filled, while the blocks are let go.
+    # The operating system allocates the pages of `stacked` as they are filled, while the blocks are released.
     stacked = np.empty((total, *blocks[0].shape[1:]), blocks[0].dtype)
     blocks.reverse()
     start = 0
@@ -217,7 +217,7 @@ def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
     return stacked
 
 
-# FFmpeg decodes what is left of a truncated file and stays silent, so we look at the sizes that are declared.
+# FFmpeg decodes a truncated file without an error, so the declared sizes are checked.
 
 
 def _is_cut_short(file: IO[bytes]) -> bool:
@@ -264,7 +264,7 @@ def _mp4_end(file: IO[bytes], size: int) -> int:
         length, name, long_length = struct.unpack(">I4sQ", head)
         if length == 1:
             length = long_length
-        if length < 8:  # Zero: up to the end of the file. Else no box at all; the decoder will tell.
+        if length < 8:  # Zero: up to the end of the file. Else it is no box, and the decoder raises an error.
             break
         position += length
         if name in (b"mdat", b"moov", b"moof"):

@@ -28,7 +28,7 @@ class ArraySource:
     masked : bool array or None
         The mask of a ``numpy.ma`` array: True = missing.
     missing : tuple of numbers
-        Values that mean missing, too.
+        Further values that mean missing.
     names : tuple of str or None
         Names of the modes.
     units : str or None
@@ -78,7 +78,7 @@ class ArraySource:
     def _observed(
         self, values: NDArray[Any], chosen: Callable[[NDArray[np.bool_]], NDArray[np.bool_]]
     ) -> NDArray[np.bool_] | None:
-        """Which of these values are observed (None: all), by themselves and by the chosen part of the masks."""
+        """Which of these values are observed (None: all), from the values and from the selected part of the masks."""
         given = None if self.mask is None else chosen(self.mask)
         unmasked = None if self.masked is None else ~chosen(self.masked)
         return observed_entries(values, self.missing, given, unmasked, nan=self._has_nan)
@@ -97,7 +97,7 @@ def _entries_of_rows(
     *others, length = array.shape
     last = mode == len(others)
     if last and isinstance(slices, slice) and slices.indices(length) == (0, length, 1) and array.flags.c_contiguous:
-        places = np.ravel_multi_index(rows, tuple(others))  # what is wanted of a row lies together
+        places = np.ravel_multi_index(rows, tuple(others))  # the selected part of a row is contiguous
         return array.reshape(-1, length).take(places, axis=0).T
     axes = (mode, *(axis for axis in range(array.ndim) if axis != mode))
     return array.transpose(axes)[slices if isinstance(slices, slice) else slices[:, None], *rows]

@@ -1,4 +1,4 @@
-"""Which of several named arrays is the tensor, and which one beside it says what is known of it. Knows names only."""
+"""Choose the tensor and its mask among several named arrays, by their names."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ _MASK_NAMES = ("observed", "mask")
 def choose_array(
     whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one by path::name"
 ) -> str:
-    """Which of several arrays is meant: the one asked for, the only one, or the one named `tensor`.
+    """Choose one of several arrays: the requested one, the only one, or the one named `tensor`.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def choose_array(
         if key not in shapes:
             raise ArgumentError(f"{whole} has no array {key!r}; it holds: {_listed(shapes)}")
         return key
-    # Masks and vectors, such as coordinates, lie beside a tensor; but a lone one is an array to read, too.
+    # Masks and vectors, such as coordinates, are stored beside a tensor; but a single one is read as an array.
     tensors = [name for name, shape in shapes.items() if not _is_mask(name) and len(shape) > 1]
     candidates = tensors or list(shapes)
     if len(candidates) == 1:
@@ -36,7 +36,7 @@ def choose_array(
 def choose_mask(
     whole: object, shapes: Mapping[str, tuple[int, ...]], key: str | None, advice: str = "choose one by path::name"
 ) -> str:
-    """Which of several arrays is a mask: the one asked for, the one of that name, or the only one.
+    """Choose the mask among several arrays: the requested one, the one with a mask's name, or the only one.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def choose_mask(
 
 
 def mask_beside(shapes: Mapping[str, tuple[int, ...]], key: str) -> str | None:
-    """The array in the same group that says which entries of this one are known, if there is one.
+    """Name of the mask of this array in the same group, if there is one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which entries of a block are observed, from all that may be said about it."""
+"""Which entries of a block are observed, from NaN, missing values and masks."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -13,12 +13,12 @@ __all__ = ["observed_entries"]
 def observed_entries(
     values: NDArray[Any], missing: Iterable[float], *given: NDArray[np.bool_] | None, nan: bool = True
 ) -> NDArray[np.bool_] | None:
-    """Where nothing says that an entry is missing; None where nothing is.
+    """Mask of the observed entries; None if no entry is missing.
 
     Parameters
     ----------
     values : array
-        NaN means missing, unless `nan` says that there are none.
+        NaN means missing, unless `nan` states that there are none.
     missing : iterable of numbers
         Values that mean missing.
     given : arrays of bool, or None

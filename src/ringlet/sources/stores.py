@@ -28,7 +28,7 @@ __all__ = [
 
 
 def import_zarr() -> ModuleType:
-    """Import zarr, or say how to get it."""
+    """Import zarr, or raise an error that says how to install it."""
     try:
         import zarr
     except ImportError as error:
@@ -38,7 +38,7 @@ def import_zarr() -> ModuleType:
 
 
 def import_h5py() -> ModuleType:
-    """Import h5py, or say how to get it."""
+    """Import h5py, or raise an error that says how to install it."""
     try:
         import h5py
     except ImportError as error:
@@ -48,7 +48,7 @@ def import_h5py() -> ModuleType:
 
 
 def store_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource | None:
-    """A source for an open zarr, HDF5, dask or xarray array; None for anything else. Errors call it `name`.
+    """A source for an open zarr, HDF5, dask or xarray array; None for anything else. Errors refer to it as `name`.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def store_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource 
     """
     check_open(name, given)
     for module, kind, wrap in _KINDS:
-        # Nobody holds an array of a library that is not loaded.
+        # No object can be an array of a library that is not loaded.
         loaded: Any = sys.modules.get(module)
         if loaded is not None and isinstance(given, getattr(loaded, kind)):
             return wrap(given)
@@ -69,7 +69,7 @@ def store_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource 
 
 
 def check_open(name: str, given: Any) -> None:
-    """Refuse what belongs to an HDF5 file that was closed."""
+    """Raise an error for an object of a closed HDF5 file."""
     h5py: Any = sys.modules.get("h5py")
     if h5py is not None and isinstance(given, h5py.Dataset | h5py.Group) and not given:
         raise ArgumentError(
@@ -79,7 +79,7 @@ def check_open(name: str, given: Any) -> None:
 
 
 def check_coordinates(data: Any, mask: Any) -> None:
-    """Refuse a mask of xarray whose coordinates are not those of the data: xarray would align them, we do not."""
+    """Raise an error for an xarray mask with other coordinates than the data; they are not aligned."""
     xarray: Any = sys.modules.get("xarray")
     if xarray is None or not all(isinstance(given, xarray.DataArray | xarray.Dataset) for given in (data, mask)):
         return
@@ -96,7 +96,7 @@ def backed_by_dask(source: Source) -> bool:
 
 
 def bytes_in_memory(source: Source) -> int:
-    """Bytes of a source, its masks included, that are in memory here and nowhere else.
+    """Bytes of a source, its masks included, that are only in the memory of this process.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def bytes_in_memory(source: Source) -> int:
 
 
 def _bytes_of(array: Any) -> int:
-    """Of an array in chunks, or of one that another wraps."""
+    """The same of an array in chunks, or of a wrapped one."""
     zarr: Any = sys.modules.get("zarr")
     if zarr is not None and isinstance(array, zarr.Array):
         return int(array.nbytes_stored()) if isinstance(array.store, zarr.storage.MemoryStore) else 0
@@ -125,7 +125,7 @@ def _from_zarr(array: Any) -> ChunkedSource:
     zarr = import_zarr()
     store = array.store
     if isinstance(store, zarr.storage.LocalStore) and not store.root.is_absolute():
-        array = zarr.open_array(store=str(store.root.absolute()), path=array.path, mode="r")  # for workers elsewhere
+        array = zarr.open_array(store=str(store.root.absolute()), path=array.path, mode="r")  # for workers
     _check_dtype(array)
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
     return ChunkedSource(
@@ -139,7 +139,7 @@ def _from_zarr(array: Any) -> ChunkedSource:
 
 
 class _Hdf5Array:
-    """A dataset that finds its file again after pickling."""
+    """A dataset that reopens its file after pickling."""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
@@ -173,14 +173,14 @@ def _from_hdf5(dataset: Any) -> ChunkedSource:
 
 
 class _DaskArray:
-    """A dask array of which parts are computed here, in threads: never on a cluster that may be computing with us."""
+    """A dask array of which parts are computed here, in threads: never on a cluster, which may be running this fit."""
 
     def __init__(self, array: Any) -> None:
         self.dask_array = array
         self.dtype = array.dtype
 
     def __getitem__(self, block: tuple[slice, ...]) -> NDArray[Any]:
-        # Parts that a cluster holds already can only come from there.
+        # Persisted parts can only come from the cluster that holds them.
         where = {} if self._is_persisted() else {"scheduler": "threads"}
         part = self.dask_array[block].compute(**where)
         if np.ma.isMaskedArray(part):
@@ -202,7 +202,7 @@ def _from_dask(array: Any) -> ChunkedSource:
 
 
 def _values_and_masks(array: Any, chunks: Chunks) -> tuple[_DaskArray, tuple[Source, ...]]:
-    """The entries of a dask array, and what its masked arrays say."""
+    """The entries of a dask array, and the masks of its masked arrays."""
     if not np.ma.isMaskedArray(array._meta):
         return _DaskArray(array), ()
     from dask.array import ma
@@ -212,7 +212,7 @@ def _values_and_masks(array: Any, chunks: Chunks) -> tuple[_DaskArray, tuple[Sou
 
 
 class _LazyDataArray:
-    """A DataArray that has not been loaded: parts of it are, and it stays as it is."""
+    """A DataArray that has not been loaded: parts of it are loaded, and it does not change."""
 
     def __init__(self, array: Any) -> None:
         self._variable = array.variable
@@ -225,7 +225,7 @@ class _LazyDataArray:
 def _from_xarray(array: Any) -> ArraySource | ChunkedSource:
     names, units = mode_names(array.dims), told_units(array.attrs)
     _check_dtype(array)
-    missing = told_missing(array.dtype, array.attrs)  # what xarray decodes it takes from the attributes
+    missing = told_missing(array.dtype, array.attrs)  # xarray removes the attributes that it decodes
     if array.chunks is not None:
         values, masks = _values_and_masks(array.data, array.chunks)
         return ChunkedSource(values, array.chunks, missing, masks, names, units)
@@ -246,6 +246,6 @@ _KINDS: tuple[tuple[str, str, Callable[[Any], ArraySource | ChunkedSource]], ...
 
 
 def _check_dtype(array: Any) -> None:
-    """Refuse dtypes that are not NumPy's; which of those are of use depends on what the array is for."""
+    """Raise an error for dtypes that are not NumPy's; further checks depend on the use of the array."""
     if not isinstance(array.dtype, np.dtype):
         raise ArgumentTypeError(f"an array of dtype {array.dtype}, which NumPy does not have, cannot be fitted")

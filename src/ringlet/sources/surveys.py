@@ -1,4 +1,4 @@
-"""One look at all entries before a fit: are they usable, and which slices hold nothing at all."""
+"""One pass over all entries before a fit: check them, and find their range and slices without data."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ __all__ = ["Survey", "look_over", "survey"]
 
 Spread: TypeAlias = Callable[[Callable[[Source, Any, Any], Any], Any, Iterable[Any]], Iterable[Any]]
 
-_BLOCKS_A_SHARE = 16  # of a survey that is spread
+_BLOCKS_A_SHARE = 16  # of a distributed survey
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a look at all entries of a source, or at some blocks, found.
+    """Range and counts of all entries of a source, or of some blocks.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Survey:
 
 
 def survey(source: Source, spread: Spread | None = None) -> Survey:
-    """Look over a source like `look_over`, and refuse data without any observed entry."""
+    """Survey a source like `look_over`, and raise an error for data without any observed entry."""
     found = look_over(source, spread)
     if not found.observed:
         raise ArgumentError("no entry of the data is observed: everything is NaN or masked (mask: True = observed)")
@@ -61,13 +61,13 @@ def survey(source: Source, spread: Spread | None = None) -> Survey:
 
 
 def look_over(source: Source, spread: Spread | None = None) -> Survey:
-    """Read a source once, a block at a time; refuse data with infinite entries.
+    """Read a source once, a block at a time; raise an error for infinite entries.
 
     Parameters
     ----------
     source : Source
     spread : callable, optional
-        Maps a function over lists of blocks elsewhere, e.g. on a cluster.
+        Maps a function over lists of blocks, e.g. on a cluster.
     """
     shape = source.shape
     blocks = slabs(shape) if source.chunks is None else aligned_blocks(source.chunks)

@@ -1,4 +1,4 @@
-"""Sources that stand for another one, of which they change something."""
+"""Base of sources that wrap another one and change something."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ class WrappingSource:
     Attributes
     ----------
     source : Source
-        The one that it stands for.
+        The wrapped source.
 
     Examples
     --------

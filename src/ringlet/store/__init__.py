@@ -1,1 +1,1 @@
-"""What stays: the .ring file, output files, and writing that leaves whole files or none."""
+"""Files: .ring files, checkpoints, outputs, and atomic writing."""

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all. Knows paths and the operating system, nothing of what is written."""
+"""Atomic writing of files and folders, independent of their content."""
 
 import os
 import secrets
@@ -21,11 +21,11 @@ __all__ = [
     "write_parts",
 ]
 
-TEMPORARY = ".ringlet-"  # how the names of files begin that are still being written
+TEMPORARY = ".ringlet-"  # prefix of files that are still being written
 
 
 def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> None:
-    """Refuse outputs that could not be written later; call it before any work.
+    """Raise an error for outputs that cannot be written; call it before any work.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     ArgumentError
         The path is a directory or a device, its directory is missing, or it is no path at all.
     OutputError
-        No file can be written to its directory; one without a name is, to find out.
+        No file can be written to its directory; this is tested with an unnamed file.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
 
 
 def output_target(path: str | os.PathLike[str]) -> Path:
-    """Follow the links of an output path; refuse paths that the file system cannot hold.
+    """Follow the links of an output path; raise an error for paths that the file system cannot hold.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def output_target(path: str | os.PathLike[str]) -> Path:
         target.exists()
     except OSError as error:
         raise ArgumentError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
-    except RuntimeError as error:  # what pathlib makes of such links before Python 3.13
+    except RuntimeError as error:  # the exception of pathlib before Python 3.13
         raise ArgumentError(f"cannot write {os.fspath(path)}: its symbolic links run in a circle") from error
     except ValueError as error:  # a null character
         raise ArgumentError(f"cannot write {os.fspath(path)!r}: {error}") from error
@@ -93,7 +93,7 @@ def output_target(path: str | os.PathLike[str]) -> Path:
 def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write a file that appears under its name only when it is complete and on disk.
 
-    Whatever stood at `path` stays untouched until the block ends without an exception.
+    An existing file at `path` is not changed until the block ends without an exception.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def atomic_output(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a folder that appears under its name only when it is complete; one that stood there is replaced.
+    """Write a folder that appears under its name only when it is complete; an existing one is replaced.
 
     Yields
     ------
@@ -171,7 +171,7 @@ def _appearing(path: str | os.PathLike[str], *, is_file: bool) -> Iterator[tuple
         yield temporary, target
         sync_directory(target.parent)
     except BaseException as error:
-        with suppress(OSError):  # The reason that brought us here is the one worth telling.
+        with suppress(OSError):  # The original exception is the one to report.
             if is_file:
                 temporary.unlink(missing_ok=True)
             else:
@@ -182,7 +182,7 @@ def _appearing(path: str | os.PathLike[str], *, is_file: bool) -> Iterator[tuple
 
 
 def _replace_folder(new: Path, target: Path) -> None:
-    """Rename a folder; what stood there comes back if that fails. For an instant there is none: folders do not swap."""
+    """Rename a folder, and restore the old one if that fails; for an instant there is none."""
     if not target.exists():
         new.rename(target)
         return
@@ -197,7 +197,7 @@ def _replace_folder(new: Path, target: Path) -> None:
 
 
 def write_parts(path: Path, parts: Iterable[memoryview]) -> None:
-    """Write bytes one after the other, as they lie in memory."""
+    """Write buffers one after the other, without copies."""
     with path.open("wb") as file:
         file.writelines(parts)
 
@@ -208,7 +208,7 @@ def _sync(path: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a loss of power."""
+    """Sync a directory, so that its names survive a loss of power."""
     if os.name == "nt":  # Windows opens no directories, and makes renames durable by itself.
         return
     descriptor = os.open(path, os.O_RDONLY)

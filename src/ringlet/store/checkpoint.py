@@ -1,9 +1,9 @@
-"""Checkpoints: a folder with two slots that are written in turn, so that a whole one is there at every instant.
+"""Checkpoints: a folder with two slots that are written in turn, so that a complete one exists at every instant.
 
 A slot is written under a temporary name, synced, renamed, and the folder is synced. It has a sequence number and a
-checksum; the newest slot that is whole counts.
+checksum; the newest complete slot is used.
 
-A lock keeps two processes from working on one checkpoint; the system drops it when a process dies, however it dies.
+A lock keeps two processes from working on one checkpoint; the system releases it when a process ends for any reason.
 It is an flock: on NFS it holds between machines where the server has a lock service; on Windows there is none.
 """
 
@@ -52,7 +52,7 @@ _LOCK = "lock"
 
 
 def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
-    """Refuse arguments that cannot be meant, before any work."""
+    """Raise an error for invalid arguments, before any work."""
     check_number("every", every, at_least=1, whole=True)
     if path is None:
         return
@@ -66,19 +66,19 @@ def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
 
 
 def check_place(path: PathLike) -> None:
-    """Refuse a path that is no place for a checkpoint."""
+    """Raise an error for a path that cannot be a checkpoint."""
     name = os.fspath(path)
     with _named_errors(name):
         _check_place(name, output_target(path))
 
 
 def holds_checkpoint(path: PathLike) -> bool:
-    """Whether a fit was set aside there, whole or damaged."""
+    """Whether there is a saved fit, complete or damaged."""
     return _holds_slots(output_target(path))
 
 
 def in_use(path: PathLike) -> bool:
-    """Whether a fit is working on a checkpoint just now; where there are no locks, nobody knows, and it is False."""
+    """Whether a fit is using a checkpoint now; always False where there are no locks."""
     if sys.platform == "win32":
         return False
     try:
@@ -86,7 +86,7 @@ def in_use(path: PathLike) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # if free, held for an instant
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # if free, locked for an instant
     except OSError as error:
         return isinstance(error, BlockingIOError)
     finally:
@@ -95,7 +95,7 @@ def in_use(path: PathLike) -> bool:
 
 
 def read_checkpoint(path: PathLike) -> Slot:
-    """What a fit has saved last; a look only, while the fit may run.
+    """The last save of a fit, read without a lock while the fit may run.
 
     Raises
     ------
@@ -114,21 +114,21 @@ def read_checkpoint(path: PathLike) -> Slot:
 def open_checkpoint(
     path: PathLike | None, every: int, solver: Solver, problem: Problem
 ) -> Iterator["FitCheckpoint | None"]:
-    """Hold the checkpoint of a fit for as long as the block lasts; None without a path.
+    """Hold the checkpoint of a fit during the block; None without a path.
 
     Parameters
     ----------
     path : path or None
-        A folder. It is made if it is not there, and taken away if nothing was saved in it.
+        A folder. It is created if necessary, and removed if nothing was saved in it.
     every : int
-        Save after so many sweeps each.
+        Number of sweeps between saves.
     solver, problem
         The fit.
 
     Raises
     ------
     ArgumentError
-        The path is no place for a checkpoint.
+        The path cannot be a checkpoint.
     CheckpointError
         Another fit is using it, or it cannot be written to.
     """
@@ -162,11 +162,11 @@ class FitCheckpoint:
         As the user gave it.
     folder : Path
     every : int
-        The driver saves after so many sweeps each.
+        Number of sweeps between saves.
     sweeps : int
-        The fit takes at most so many.
+        Maximum number of sweeps of the fit.
     fit : dict
-        Which fit it is; the checkpoint of another is refused.
+        Identity of the fit; the checkpoint of another fit is an error.
     """
 
     name: str
@@ -182,7 +182,7 @@ class FitCheckpoint:
         Raises
         ------
         FormatError
-            Something was, but all of it is damaged.
+            There is a save, but all of it is damaged.
         ArgumentError
             It is of another fit; the message says what differs.
         """
@@ -198,7 +198,7 @@ class FitCheckpoint:
             )
         if damage:
             warn(
-                f"{'; '.join(damage)}; the fit goes on from the other slot, sweep {len(newest.saved.history)}",
+                f"{'; '.join(damage)}; the fit continues from the other slot, sweep {len(newest.saved.history)}",
                 CheckpointWarning,
             )
         self._newest = newest.sequence, place
@@ -223,7 +223,7 @@ class FitCheckpoint:
 
 
 def _read_newest(name: str, folder: Path) -> tuple[int, Slot, list[str]] | None:
-    """Place and content of the newest slot that is whole, and what is wrong with the other; None if there is none."""
+    """Number and content of the newest complete slot, and the damage of the other; None if there is none."""
     slots, damage = {}, []
     for place, slot in enumerate(_SLOTS):
         try:
@@ -236,7 +236,7 @@ def _read_newest(name: str, folder: Path) -> tuple[int, Slot, list[str]] | None:
         place = max(slots, key=lambda place: slots[place].sequence)
         return place, slots[place], damage
     if damage:
-        raise FormatError(f"{'; '.join(damage)}; nothing of checkpoint {name} is left: delete it to begin anew")
+        raise FormatError(f"{'; '.join(damage)}; nothing of checkpoint {name} is usable: delete it to start again")
     return None
 
 
@@ -259,7 +259,7 @@ def _check_place(name: str, folder: Path) -> None:
 
 
 def _take_lock(name: str, folder: Path) -> int:
-    """Make the folder, and lock it: the descriptor that holds the lock."""
+    """Make the folder and lock it; returns the descriptor that holds the lock."""
     if not folder.exists():
         folder.mkdir(exist_ok=True)
         sync_directory(folder.parent)
@@ -267,7 +267,7 @@ def _take_lock(name: str, folder: Path) -> int:
     try:
         if sys.platform != "win32":
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Whoever held it may have taken the folder away meanwhile.
+        # The process that held it may have removed the folder in the meantime.
         if not os.path.samestat(os.fstat(lock), (folder / _LOCK).stat()):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     except BaseException as error:
@@ -282,7 +282,7 @@ def _take_lock(name: str, folder: Path) -> int:
 
 @contextmanager
 def _named_errors(name: str, more: str = "") -> Iterator[None]:
-    """Make a CheckpointError of whatever the system refuses."""
+    """Turn any OSError into a CheckpointError."""
     try:
         yield
     except CheckpointError:

@@ -33,7 +33,7 @@ def write_store(
     key: str | None = None,
     force: bool = False,
 ) -> None:
-    """Write a tensor to a .zarr store or an .h5 or .hdf5 file, whole or not at all.
+    """Write a tensor to a .zarr store or an .h5 or .hdf5 file, atomically.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def write_store(
     shape : tuple of int
     dtype : dtype
     chunks : tuple of tuples of int, optional
-        Lengths of the chunks along every mode, of which the first count; by default about half a million entries.
+        Lengths of the chunks along every mode, of which the first is used; by default about half a million entries.
     names : sequence of str, optional
         Of the modes.
     attributes : mapping, optional
@@ -52,7 +52,7 @@ def write_store(
     key : str, optional
         The array's name; without it a zarr store is the array itself, and in an HDF5 file it is `tensor`.
     force : bool
-        Replace what is there.
+        Replace an existing one.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def default_chunks(shape: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class _NewArray:
-    """What is to be made in a store."""
+    """Description of an array to be created in a store."""
 
     key: str | None
     shape: tuple[int, ...]

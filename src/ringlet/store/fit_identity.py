@@ -1,4 +1,4 @@
-"""What makes two fits the same one, so that a checkpoint is never taken up by another."""
+"""Identity of a fit, so that a checkpoint is never resumed by another fit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -16,13 +16,13 @@ from ringlet.sources import Block, Source
 
 __all__ = ["describe_fit", "differences", "fingerprint"]
 
-# Data up to so many entries are compared whole; of larger ones blocks of so many entries, and so many of those.
+# Data up to this number of entries are compared completely; of larger ones, blocks of this size, this many of them.
 _WHOLE, _BLOCK, _BLOCKS = 1 << 22, 1 << 12, 64
 _ROOTS = (2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0)  # their square roots spread the blocks evenly
 
 
 def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
-    """Everything that decides the bits of a fit, as JSON has it: the data, the method, where it starts."""
+    """Everything that determines the bits of a fit, in JSON types: the data, the method, the start."""
     source, found = problem.source, problem.survey
     parameters = {
         field.name: _plain(getattr(solver, field.name)) for field in fields(solver) if field.name not in solver.neutral
@@ -44,7 +44,7 @@ def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """In what two fits differ, in words.
+    """Differences of two fits, for messages.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
 
 
 def fingerprint(source: Source) -> str:
-    """A short text that tells data apart: from all entries of small data, from blocks here and there in large ones.
+    """A hash of the data: of all entries of small data, of evenly spread blocks of large data.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def fingerprint(source: Source) -> str:
     for block in _blocks(source.shape):
         values, observed = source.read(block)
         if observed is not None and not observed.all():
-            values = np.where(observed, values, values.dtype.type(0))  # what is missing has no value
+            values = np.where(observed, values, values.dtype.type(0))  # missing entries have no value
             digest.update(np.packbits(observed).tobytes())
         digest.update(_bytes(values))
     return digest.hexdigest()[:16]
@@ -87,7 +87,7 @@ def _chunk(lengths: Sequence[int]) -> int | list[int]:
 
 
 def _blocks(shape: Sequence[int]) -> Iterator[Block]:
-    """Contiguous ones, so that of a chunked source few chunks are read."""
+    """Contiguous blocks, so that few chunks of a chunked source are read."""
     if prod(shape) <= _WHOLE:
         yield tuple(slice(0, length) for length in shape)
         return

@@ -1,4 +1,4 @@
-"""Large videos and folders of frames as zarr stores: decoded once, in order, and used again while nothing changes."""
+"""Zarr caches of large videos and folders of frames, decoded once and reused while the files do not change."""
 
 import hashlib
 import os
@@ -23,14 +23,14 @@ __all__ = ["cached_frames"]
 
 _VERSION = 2
 _LABEL = "ringlet frame cache"
-_FRAMES, _SIDE = 8, 128  # of a chunk; so many frames are in memory while a video is decoded
+_FRAMES, _SIDE = 8, 128  # frames and pixels a side of a chunk; _FRAMES frames are decoded at a time
 _NAMES = ("height", "width", "colour", "frame")
 
 
 def cached_frames(path: Path, kind: Kind, folder: Path | None = None) -> Loaded:
-    """A video or a folder of frames through its cache, which is made if it is not there or not of this very file.
+    """A video or a folder of frames through its cache, which is created if it is missing or belongs to another file.
 
-    If another process is making it, this one waits.
+    If another process is creating it, this one waits.
 
     Parameters
     ----------
@@ -71,14 +71,14 @@ def _cache_path(path: Path, folder: Path | None) -> Path:
 
 
 def _identity(path: Path, kind: Kind) -> str:
-    """What changes when the file does: its size and its time, or those of all frames."""
+    """Size and time of the file, or of all frames, which identify its content."""
     files = [path] if kind == "video" else frame_files(path)
     facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     return hashlib.sha256(repr((_VERSION, facts)).encode()).hexdigest()
 
 
 def _label(cache: Path) -> dict[str, Any] | None:
-    """What a cache says of itself; None if there is none, or a store that is not ours."""
+    """Metadata of a cache; None if there is none, or the store is not a cache."""
     if not is_zarr(cache):
         return None
     with reading(cache):
@@ -89,7 +89,7 @@ def _label(cache: Path) -> dict[str, Any] | None:
 
 def _check_writable(cache: Path, *, replaces: bool) -> None:
     if cache.exists() and not replaces:
-        raise ArgumentError(f"{cache} is in the place of the video's cache and is none; move it, or give --cache DIR")
+        raise ArgumentError(f"{cache} has the name of the video's cache but is not one; move it, or give --cache DIR")
     if not cache.parent.is_dir():
         raise ArgumentError(f"cannot write the cache {cache}: its directory does not exist; create it first")
     if not os.access(cache.parent, os.W_OK | os.X_OK):

@@ -1,4 +1,4 @@
-"""One process at a time. Knows paths and the operating system, nothing of what is done meanwhile."""
+"""Mutual exclusion of processes by locks on files."""
 
 import os
 import sys
@@ -14,10 +14,10 @@ __all__ = ["one_at_a_time"]
 
 @contextmanager
 def one_at_a_time(path: Path) -> Iterator[None]:
-    """Wait until nobody else, here or in another process, is inside such a block for the same file or folder.
+    """Wait until no other thread or process is inside such a block for the same file or folder.
 
-    It is an flock on what is at `path` itself: nothing is written, and the system drops it when a process dies. Where
-    there is none, on Windows and on some network file systems, nobody waits.
+    It is an flock on `path` itself: nothing is written, and the system releases it when a process dies. On Windows and
+    on some network file systems there are no locks, and the block starts at once.
 
     Examples
     --------

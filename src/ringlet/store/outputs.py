@@ -38,7 +38,7 @@ _LARGEST_MAT = (1 << 32) - 1
 
 
 def check_kind(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Kind:
-    """Refuse a path whose suffix cannot hold an array of this shape; call it before any work.
+    """Raise an error for a suffix that cannot hold an array of this shape; call it before any work.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def write_array(
     alpha: NDArray[np.uint8] | None = None,
     force: bool = False,
 ) -> None:
-    """Write a tensor to a file of the kind its suffix says, whole or not at all.
+    """Write a tensor to a file of the kind its suffix says, atomically.
 
     Pictures and videos hold whole numbers from 0 to 255 (grey png also 16 bits, for uint16 arrays): other
     numbers are rounded and clipped, truth values become black and white.
@@ -112,7 +112,7 @@ def write_array(
     key : str, optional
         The array's name in an npz, mat or HDF5 file, "tensor" if not given, or in a zarr group.
     alpha : uint8 array ``(height, width)``, optional
-        How opaque the pixels of a picture of grey or three colours are, 255 = wholly; png and webp hold it.
+        Opacity of the pixels of a grey or colour picture, 255 = opaque; only png and webp store it.
     force : bool
         Replace an existing file.
 
@@ -182,7 +182,7 @@ def write_video(
     if not 0.001 <= frame_rate <= 100_000:
         raise ArgumentError(f"frame_rate must be from 0.001 to 100000 frames a second; got {frame_rate}")
     check_outputs([path], force=force)
-    # 30000/1001 and the like survive; a float's last digits would overflow the file's time base.
+    # Keeps rates such as 30000/1001; the last digits of a float would overflow the file's time base.
     rate = Fraction(frame_rate).limit_denominator(10_000)
     with atomic_output(path) as temporary:
         _encode(temporary, iter(frames), rate)
@@ -193,7 +193,7 @@ def write_video(
 
 def _check_image_shape(path: str | os.PathLike[str], suffix: str, shape: tuple[int, ...]) -> None:
     colours = _COLOURS[suffix]
-    flat = len(shape) == 2 and suffix != ".webp"  # WebP would come back as colour.
+    flat = len(shape) == 2 and suffix != ".webp"  # WebP would be read as colour.
     if not (flat or (len(shape) == 3 and shape[2] in colours)) or 0 in shape:
         grey = "" if suffix == ".webp" else "(height, width) or "
         allowed = f"{grey}(height, width, {' or '.join(map(str, colours))})"
@@ -214,7 +214,7 @@ def _check_video_shape(path: str | os.PathLike[str], shape: tuple[int, ...]) -> 
 
 
 def check_mat(path: str | os.PathLike[str], nbytes: int, key: str) -> None:
-    """Refuse a name or a number of bytes that a mat file cannot hold; call it before any work."""
+    """Raise an error for a name or a size that a mat file cannot hold; call it before any work."""
     if not (key.isidentifier() and key.isascii() and key[0] != "_" and len(key) <= 63):
         raise ArgumentError(f"key {key!r} is no MATLAB name: a letter, then letters, digits and _, at most 63")
     if nbytes > _LARGEST_MAT:

@@ -1,4 +1,4 @@
-"""The `.ring` file: cores in safetensors, what they mean in JSON beside them, sealed by a checksum."""
+"""The `.ring` file: cores in safetensors, metadata in JSON, and a checksum."""
 
 import os
 from typing import Any
@@ -18,12 +18,12 @@ _DTYPES = {"F32": "float32", "F64": "float64"}
 
 
 def save_ring(ring: TensorRing, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a ring to a `.ring` file, whole or not at all.
+    """Write a ring to a `.ring` file, atomically.
 
     Parameters
     ----------
     ring : TensorRing
-        What to save, with its names and units.
+        The ring to save, with its names and units.
     path : path
         Where to.
     force : bool
@@ -94,7 +94,7 @@ def _describe(ring: TensorRing) -> dict[str, Any]:
     }
 
 
-# What the ring says of itself.
+# Metadata of the ring.
 
 
 def _check_description(described: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ def _check_labels(names: object, units: object) -> None:
         raise FormatError("the metadata's units are neither null nor a text")
 
 
-# What the tensors must be to match it.
+# Checks of the tensors against the metadata.
 
 
 def _check_cores(described: dict[str, Any], file: SealedFile) -> None:

@@ -1,10 +1,10 @@
 """Sealed files: safetensors with a JSON description and a checksum of the whole file. No pickle, no code.
 
-A file is read as if an enemy had written it. Our own pass over the header bounds its size and finds what
-safetensors lets through (repeated keys, other bytes than were written); safetensors then checks that the tensors
-tile the file exactly, so nothing larger than the file is ever allocated.
+Files are assumed to be hostile. Our own pass over the header limits its size and detects what safetensors accepts
+(repeated keys, changed bytes). safetensors then checks that the tensors tile the file exactly, so nothing larger than
+the file is ever allocated.
 
-The checksum, the field `sha256` of the description, is that of the file with 64 zeros in the checksum's own place.
+The checksum, the field `sha256` of the description, is that of the file with 64 zeros in place of the checksum.
 """
 
 import json
@@ -45,7 +45,7 @@ def seal(
     version : int
         Of the kind's format.
     description : mapping
-        What the tensors mean, in what JSON has.
+        Metadata of the tensors, in JSON types.
 
     Examples
     --------
@@ -53,9 +53,9 @@ def seal(
     >>> b"two ones" in header.tobytes(), ones.nbytes
     (True, 16)
     """
-    ordered = sorted(tensors, key=lambda name: -tensors[name].itemsize)  # so that all lie at multiples of their size
+    ordered = sorted(tensors, key=lambda name: -tensors[name].itemsize)  # so that all are aligned to their size
     parts = {name: _memory(tensors[name]) for name in ordered}
-    # The checksum comes before anything that others have named, so the first 64 zeros are its place.
+    # The checksum comes before any user-given name, so the first 64 zeros are its place.
     whole = {"kind": kind, "version": version, "sha256": _UNSEALED.decode(), **description}
     header = _new_header(tensors, {name: part.nbytes for name, part in parts.items()}, json.dumps(whole))
     checksum = sha256(header)
@@ -65,7 +65,7 @@ def seal(
 
 
 def _new_header(tensors: Mapping[str, NDArray[Any]], sizes: Mapping[str, int], description: str) -> bytes:
-    """What safetensors puts before the tensors: the length of some JSON, and the JSON, filled up to a multiple of 8."""
+    """Header of a safetensors file: the length of the JSON, and the JSON, padded to a multiple of 8."""
     fields: dict[str, Any] = {"__metadata__": {"ringlet": description}}
     for (name, size), end in zip(sizes.items(), accumulate(sizes.values()), strict=True):
         array = tensors[name]
@@ -92,7 +92,7 @@ class SealedFile:
     Attributes
     ----------
     description : dict
-        What the file says of its tensors; kind, version and checksum are left out.
+        Metadata of the tensors, without kind, version and checksum.
     dtypes : dict
         Of the tensors, as safetensors calls them: "F32", "F64", ...
     shapes : dict
@@ -112,7 +112,7 @@ class SealedFile:
 
 @contextmanager
 def open_sealed(path: str | os.PathLike[str], kind: str, version: int) -> Iterator[SealedFile]:
-    """Read a sealed file; safe on files from strangers. Whatever is wrong, also inside the block, names the file.
+    """Read a sealed file; safe on files from strangers. All errors, also inside the block, name the file.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def open_sealed(path: str | os.PathLike[str], kind: str, version: int) -> Iterat
 
 
 def _frozen(tensor: NDArray[Any]) -> NDArray[Any]:
-    """Make an array, and what it is a view of, read-only: who holds it need not copy it."""
+    """Make an array, and the base of a view, read-only, so that it need not be copied."""
     owner: Any = tensor
     while isinstance(owner, np.ndarray):
         owner.setflags(write=False)
@@ -237,6 +237,6 @@ def _check_version(version: object, newest: int) -> None:
 
 
 def _shortened(text: object) -> str:
-    """Keep a hostile file from filling the screen."""
+    """Shorten text from a file for a message."""
     whole = str(text)
     return whole if len(whole) < 400 else f"{whole[:400]} ..."

@@ -20,14 +20,14 @@ _DTYPES = ("F32", "F64", "I64")
 
 @dataclass(frozen=True)
 class Slot:
-    """What one slot holds.
+    """Content of one slot.
 
     Attributes
     ----------
     fit : dict
-        Which fit it is of, as JSON has it.
+        Identity of the fit, in JSON types.
     sweeps : int
-        How many the fit was to take at most; with more it goes on.
+        Maximum number of sweeps of the fit; with more it can be continued.
     sequence : int
         Larger in slots written later.
     saved : Saved
@@ -40,10 +40,10 @@ class Slot:
 
 
 def slot_content(slot: Slot) -> list[memoryview]:
-    """The parts of a slot's file; what a run holds as it is stored is not copied.
+    """The parts of a slot's file; arrays of a run that are already in the stored layout are not copied.
 
-    Numbers and the history are stored as arrays, too, for JSON has no infinity. The memory layout of arrays is stored,
-    for sums over the same numbers in another layout are rounded otherwise.
+    Numbers and the history are stored as arrays, too, because JSON has no infinity. The memory layout of arrays is
+    stored, because sums over the same numbers in another layout are rounded differently.
     """
     saved = slot.saved
     arrays = {f"state.{name}": np.asarray(value) for name, value in saved.state.items()}

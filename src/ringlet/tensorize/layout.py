@@ -187,7 +187,7 @@ def _mode(number: int, length: int, given: Factors) -> _Mode:
 
 
 def whole_number(name: str, value: object, *, at_least: int) -> int:
-    """Refuse what is not a whole number, or too small."""
+    """Raise an error for a value that is not an integer, or too small."""
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:

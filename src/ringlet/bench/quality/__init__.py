@@ -1,1 +1,1 @@
-"""How good a first try is: `decompose(x)` against choices made with the truth in hand, the paper's, and its peers'."""
+"""Quality of `decompose(x)`, compared with choices that use the truth, the paper's method, and its peers."""

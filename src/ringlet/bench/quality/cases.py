@@ -1,4 +1,4 @@
-"""What is done to the data: so much hidden, so much ruined."""
+"""Damage of the data: shares of hidden and of corrupted entries."""
 
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -21,7 +21,7 @@ _PAPERS = 70  # missing in the paper's completion experiments
 
 @dataclass(frozen=True, eq=False)
 class Damaged:
-    """A tensor with gaps and outliers, and what it was.
+    """A tensor with gaps and outliers, and its truth.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Damaged:
     truth: Truth
 
     def score(self, estimate: NDArray[np.floating]) -> float:
-        """PSNR in dB over all entries with a truth, hidden, ruined and untouched ones alike; nothing is clipped."""
+        """PSNR in dB over all entries with a truth, hidden, corrupted and untouched ones alike; nothing is clipped."""
         truth, known = self.truth.values, self.truth.known
         if known is not None:
             estimate, truth = estimate[known], truth[known]
@@ -43,7 +43,7 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Case:
-    """A sample with a share of its known entries hidden, and a share of the others ruined.
+    """A sample with a share of its known entries hidden, and a share of the others corrupted.
 
     Attributes
     ----------
@@ -62,12 +62,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As it is typed and recorded: ``photos/rose-m70-o20``, or ``photos/rose-m70-gmm``."""
+        """Name on the command line and in records: ``photos/rose-m70-o20``, or ``photos/rose-m70-gmm``."""
         return f"{self.sample.name}-m{self.missing}-{'gmm' if self.noise == 'gmm' else f'o{self.ruined}'}"
 
     @property
     def like_the_papers(self) -> bool:
-        """30 % of the entries observed, 20 % of these ruined, or mixture noise."""
+        """30 % of the entries observed, 20 % of these corrupted, or mixture noise."""
         return self.missing == _PAPERS and self.ruined == round(100 * OUTLIERS)
 
     def damaged(self) -> Damaged:
@@ -78,7 +78,7 @@ class Case:
         observed = observed_entries(data.shape, 1 - self.missing / 100, generator(self.name, 1, Purpose.MASK))
         if truth.known is not None:
             observed &= truth.known
-            data[~truth.known] = 0  # what stands there may be anything
+            data[~truth.known] = 0  # values there are arbitrary
         add_noise(data, self.noise, generator(self.name, 1, Purpose.NOISE), observed, outliers=self.ruined / 100)
         data *= np.float32(span)
         data += np.float32(truth.low)
@@ -87,7 +87,7 @@ class Case:
 
 
 def cases_of(samples: list[Sample]) -> list[Case]:
-    """All cases of all samples, in an order by chance that is always the same: any part of it is a fair choice."""
+    """All cases of all samples, in a random order that is always the same: any part of it is a fair sample."""
     cases = [Case(sample, missing, ruined) for sample in samples for missing in _MISSING for ruined in _RUINED]
     cases += [Case(sample, _PAPERS, round(100 * OUTLIERS), "gmm") for sample in samples]
     return sorted(cases, key=lambda case: crc32(case.name.encode()))

@@ -1,4 +1,4 @@
-"""The best rank, ridge and kernel width on a grid, chosen with the truth in hand: what no user can do."""
+"""The best rank, ridge and kernel width on a grid, chosen with the truth, which no user has."""
 
 from collections.abc import Callable, Sequence
 from math import prod
@@ -41,7 +41,7 @@ def ring_numbers(shape: Sequence[int], rank: Sequence[int]) -> int:
 
 
 def climb(axes: Axes, height: Callable[[Point], float]) -> tuple[Point, float]:
-    """The best point that moves along single axes lead to, from the middle of the grid; no point is tried twice.
+    """The best point found by searches along single axes from the middle of the grid; no point is tried twice.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Who is compared: `decompose(x)` as it is, and those that it has to stand beside.
+"""The methods that are compared: `decompose(x)` without settings, and others.
 
-Times are processor seconds of all threads together, so that whatever else runs on the machine does not count.
+Times are processor seconds of all threads together, so that other work on the machine has little effect.
 """
 
 import warnings
@@ -32,7 +32,7 @@ AUTO, SAME_RANK, PLAIN, GRID = "auto", "same-rank", "plain", "grid"
 
 _AS_PRINTED: dict[str, Any] = {"sweeps": 30, "tol": 1e-3, "ridge": 0.0, "smooth": 0.0}
 _BOND = 10  # of the paper's method on tensors that are no photo or video
-_UNHURRIED = 10  # times the sweeps that a method has by itself, so that time is its limit
+_UNHURRIED = 10  # times the default sweeps of a method, so that time is its limit
 _METHODS: dict[str, Solver] = {
     "l1-SNN": L1SNN(),
     "l1-TNN": L1TNN(),
@@ -55,10 +55,10 @@ def measure(rival: str, case: Case, damaged: Damaged, auto: Record | None) -> Re
     damaged : Damaged
         Its data.
     auto : dict or None
-        What was measured of `decompose(x)`: others get its time, or its rank.
+        Measurements of `decompose(x)`: other methods get its time, or its rank.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # much is missing on purpose
+        warnings.simplefilter("ignore", DataWarning)  # warnings about missing data are expected
         return RIVALS[rival](case, damaged, auto or {})
 
 
@@ -68,7 +68,7 @@ def _automatic(_case: Case, damaged: Damaged, _auto: Record) -> Record:
 
 
 def _same_rank(_case: Case, damaged: Damaged, auto: Record) -> Record:
-    """One fit of the rank that the automatic one ended with, without any of its choices."""
+    """One fit of the rank that the automatic one ended with, without its other choices."""
     solver = replace(default_solver(damaged.data.shape), **_AS_PRINTED)
     fit, seconds = _timed(lambda: decompose(damaged.data, tuple(auto["rank"]), solver=solver))
     return _ring_record(damaged, fit, seconds)
@@ -83,7 +83,7 @@ def _plain(case: Case, damaged: Damaged, _auto: Record) -> Record:
 
 
 def _grid(_case: Case, damaged: Damaged, _auto: Record) -> Record:
-    """The best setting that a climb over the grid finds by looking at the truth."""
+    """The best setting that a search over the grid finds with the truth."""
     shape = damaged.data.shape
     axes = grid_of(shape)
     ranks, ridges, widths = axes
@@ -121,7 +121,7 @@ def _hurried(solver: Solver) -> Callable[[Case, Damaged, Record], Record]:
 
 
 def _finished(solver: Solver) -> Callable[[Case, Damaged, Record], Record]:
-    """The same until it stops by itself."""
+    """The same with its own stop rule."""
 
     def run(case: Case, damaged: Damaged, _auto: Record) -> Record:
         return _completed(solver, case, damaged, seconds=inf)
@@ -161,7 +161,7 @@ def _papers_rank(case: Case, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """What work gives, and its processor seconds; a fit that was interrupted is no result."""
+    """The result of work, and its processor seconds; an interrupted fit is no result."""
     start = process_time()
     result = work()
     if isinstance(result, Fit | Estimate) and result.status is Status.INTERRUPTED:

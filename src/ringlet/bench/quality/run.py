@@ -1,4 +1,4 @@
-"""Working through the cases, until all are done or the time is up."""
+"""Run the cases, until all are done or the time is used up."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from ringlet.experiments.runner import machine
 
 __all__ = ["OPPONENTS", "records_in", "run_cases"]
 
-# What a user may ask for, and who that is.
+# Names of the comparisons, and the methods that they include.
 OPPONENTS = {"plain": (PLAIN,), "peers": PEERS, "grid": (GRID,), "finished-peers": FINISHED}
 
 _AFTER_AUTO = (SAME_RANK, *PEERS)  # they get its rank, or its time
@@ -39,7 +39,7 @@ def run_cases(
     minutes: float,
     report: Callable[[Record], None],
 ) -> None:
-    """Measure what the records do not have yet; nothing is begun after so many minutes.
+    """Measure cases without a record; no measurement starts after `minutes`.
 
     Parameters
     ----------
@@ -75,6 +75,6 @@ def run_cases(
 
 
 def _rivals(case: Case, against: Sequence[str]) -> list[str]:
-    """Peers complete, so they compete where something is missing."""
+    """Peers are completion methods, so they run only where entries are missing."""
     wanted = {AUTO, SAME_RANK} | {name for one in against for name in OPPONENTS[one]}
     return [name for name in RIVALS if name in wanted and (case.missing or name not in PEERS + FINISHED)]

@@ -1,4 +1,4 @@
-"""The real data that are damaged: photos of scikit-image, or whatever a folder of folders holds."""
+"""Real data to be damaged: photos of scikit-image, or the content of a folder of folders."""
 
 from dataclasses import dataclass
 from math import prod
@@ -23,7 +23,7 @@ _LARGEST = 25_000_000  # entries of a video; the first frames that fit are taken
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What a method should find.
+    """The truth that a method should recover.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Sample:
-    """A tensor to be damaged, read when asked for.
+    """A tensor to be damaged, read on demand.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Sample:
     path : str or None
         None for photos that ship with scikit-image.
     short_side : int
-        Of photos and videos, in pixels; the paper's settings go by it. 0 for others.
+        Of photos and videos, in pixels; the paper's settings depend on it. 0 for others.
     """
 
     group: str
@@ -68,7 +68,7 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """As it is typed and recorded."""
+        """Name on the command line and in records."""
         return f"{self.group}/{self.stem}"
 
     @property

@@ -1,4 +1,4 @@
-"""What the records say: how close to the best choice, how far above the others, at what cost and size."""
+"""Summary of the records: distance from the best choice, gain over the others, cost and size."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +15,7 @@ _CLOSE = 0.5  # dB below the best choice on the grid that count as equally good
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that was measured of a case; None: not yet, or the method failed.
+    """All measurements of a case; None: not measured, or the method failed.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Outcome:
     auto, grid, plain : float or None
         PSNR in dB.
     peers, finished : dict
-        PSNR by method, of those that ran: in the time of `decompose(x)`, and until they stop by themselves.
+        PSNR by method, of those that ran: in the time of `decompose(x)`, and with their own stop rule.
     cost : float or None
         Processor seconds of `decompose(x)` over those of one plain fit of the same rank.
     smaller, smaller_than_file : float or None
@@ -45,7 +45,7 @@ class Outcome:
 
     @property
     def behind_grid(self) -> float | None:
-        """How many dB the best choice on the grid is above; negative: below."""
+        """Distance to the best choice on the grid in dB; negative if above it."""
         return _difference(self.grid, self.auto)
 
     @property
@@ -92,7 +92,7 @@ class Summary:
     median_smaller, least_smaller : float or None
         Numbers of the data for each of the ring.
     least_smaller_than_file : float or None
-        The same in bytes, against the entries as the file has them.
+        The same in bytes, against the entries in the file.
     """
 
     group: str
