@@ -14,6 +14,7 @@ import click
 from ringlet.api import default_solver
 from ringlet.cli.paths import GivenPath
 from ringlet.errors import ArgumentError, OutputExistsError
+from ringlet.restoration.inputs import ReadOptions
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
 from ringlet.solvers.rank_choice import budget, target
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD, RobustRing
@@ -26,7 +27,6 @@ __all__ = [
     "RANK_OR_AUTO",
     "SHAPE",
     "CheckpointOptions",
-    "DataOptions",
     "SolverOptions",
     "checkpoint_options",
     "data_options",
@@ -100,20 +100,10 @@ FIXED_RANK = _Integers("fixed rank", "20 or 20,20,3", single=True)
 RANK_OR_AUTO = _Rank()
 RANK_HELP = (
     "One number for all bonds, the bond before every mode (20,20,3), the largest ring (1MB), or a quality (35dB). "
-    "auto lets bonds grow while entries that are held out say that it pays."
+    "auto increases the bonds while the error at held-out entries decreases."
 )
 INTEGERS = _Integers("list of whole numbers", "5000,10000", single=False)
 SHAPE = _Integers("shape", "1920,1080,3,50", single=False)
-
-
-@dataclass(frozen=True)
-class DataOptions:
-    """Which array of a file is meant, and which of its entries are missing."""
-
-    mask: Path | None
-    missing: float | None
-    key: str | None
-    cache: Path | None
 
 
 @dataclass(frozen=True)
@@ -188,7 +178,7 @@ def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator
 
 data_options = _gathered(
     "data",
-    DataOptions,
+    ReadOptions,
     [
         click.option(
             "--mask",
@@ -207,8 +197,8 @@ data_options = _gathered(
             "--cache",
             type=GivenPath(),
             metavar="DIR",
-            help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default those "
-            "of more than 1 GB are kept beside it.",
+            help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default frames "
+            "that take more than 1 GB are kept beside it.",
         ),
     ],
 )
@@ -221,10 +211,10 @@ checkpoint_options = _gathered(
             "--checkpoint",
             type=GivenPath(),
             metavar="DIR",
-            help="Save the fit there while it runs, so that it can go on after whatever may happen.",
+            help="Save the fit there while it runs, so that --resume can continue it after an interruption.",
         ),
         click.option("--every", type=int, metavar="N", help="Save after every N sweeps.  [default: 1]"),
-        click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it holds this fit already."),
+        click.option("--resume", is_flag=True, help="Continue from the checkpoint, if it holds this fit."),
     ],
 )
 
@@ -253,7 +243,7 @@ solver_options = _gathered(
             metavar="N",
             default=_defaults.sweeps,
             show_default=True,
-            help="At most so many sweeps.",
+            help="Largest number of sweeps.",
         ),
         click.option(
             "--tol",
@@ -268,7 +258,7 @@ solver_options = _gathered(
             type=click.Choice(list(LOSSES)),
             default=_defaults.loss,
             show_default=True,
-            help="How wrong entries lose their say; l2 is plain least squares.",
+            help="Loss function. All but l2, which is least squares, give outliers a small weight.",
         ),
         click.option(
             "--sigma",
@@ -284,7 +274,7 @@ solver_options = _gathered(
             metavar="auto|NUMBER",
             default=_defaults.ridge,
             show_default=True,
-            help="Penalty on the cores; auto grows where few known entries speak for them.",
+            help="Penalty on the size of the cores; auto increases it where few entries are known.",
         ),
         click.option(
             "--smooth",
@@ -292,13 +282,13 @@ solver_options = _gathered(
             metavar="auto|NUMBER",
             default=_defaults.smooth,
             show_default=True,
-            help="Penalty on differences between neighbours; auto finds one for every mode, 0 where there is no order.",
+            help="Penalty on differences between neighbours; auto finds one for every mode, 0 if it has no order.",
         ),
         click.option("--threads", type=int, metavar="N", help="By default all cores. Never changes the result."),
         click.option(
             "--memory",
             metavar="SIZE",
-            help="Budget for working memory, e.g. 2GB; data in memory do not count, what is held of stores does.",
+            help="Budget for working memory, e.g. 2GB. It includes what is held of stores, but not data in memory.",
         ),
     ],
 )
