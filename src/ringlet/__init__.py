@@ -7,8 +7,12 @@ if TYPE_CHECKING:
     from ringlet import baselines, errors
     from ringlet.api import complete, decompose, plan
     from ringlet.execution import DaskExecutor
+    from ringlet.restoration.restore import restore
     from ringlet.ring import TensorRing
+    from ringlet.solvers.base import Plan, Solver
+    from ringlet.solvers.driver import SweepRecord
     from ringlet.solvers.rank_choice import budget, target
+    from ringlet.solvers.result import Estimate, Fit
     from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
     from ringlet.solvers.status import Status
     from ringlet.tensorize.folding import fold, unfold
@@ -20,7 +24,12 @@ __all__ = [
     "AWRTRD",
     "SAWRTRD",
     "DaskExecutor",
+    "Estimate",
+    "Fit",
+    "Plan",
+    "Solver",
     "Status",
+    "SweepRecord",
     "TensorRing",
     "baselines",
     "budget",
@@ -29,6 +38,7 @@ __all__ = [
     "errors",
     "fold",
     "plan",
+    "restore",
     "target",
     "unfold",
     "windows",
@@ -38,8 +48,13 @@ __all__ = [
 _HOMES = {
     "AWRTRD": "ringlet.solvers.sawrtrd.settings",
     "DaskExecutor": "ringlet.execution",
+    "Estimate": "ringlet.solvers.result",
+    "Fit": "ringlet.solvers.result",
+    "Plan": "ringlet.solvers.base",
     "SAWRTRD": "ringlet.solvers.sawrtrd.settings",
+    "Solver": "ringlet.solvers.base",
     "Status": "ringlet.solvers.status",
+    "SweepRecord": "ringlet.solvers.driver",
     "TensorRing": "ringlet.ring",
     "baselines": "ringlet.baselines",
     "budget": "ringlet.solvers.rank_choice",
@@ -48,6 +63,7 @@ _HOMES = {
     "errors": "ringlet.errors",
     "fold": "ringlet.tensorize.folding",
     "plan": "ringlet.api",
+    "restore": "ringlet.restoration.restore",
     "target": "ringlet.solvers.rank_choice",
     "unfold": "ringlet.tensorize.folding",
     "windows": "ringlet.tensorize.layout",
@@ -64,4 +80,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

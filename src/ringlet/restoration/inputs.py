@@ -129,6 +129,8 @@ def open_input(
     ((3, 3), 0.67)
     """
     options = ReadOptions() if options is None else options
+    if isinstance(data_or_path, str) and not data_or_path:  # of a variable that is not set; pathlib reads it as "."
+        raise ArgumentError("the path of the data is empty; the current folder is '.'")
     if isinstance(data_or_path, str | os.PathLike):
         loaded = _load(Path(data_or_path), options, largest_decoded)
         source = loaded.source if options.mask is None else with_mask(loaded.source, options.mask)
