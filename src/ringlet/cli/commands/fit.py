@@ -8,8 +8,6 @@ import click
 from ringlet.api import Rank
 from ringlet.cli.fitting import fit_input, show
 from ringlet.cli.options import (
-    RANK_HELP,
-    RANK_OR_AUTO,
     CheckpointOptions,
     SolverOptions,
     checkpoint_options,
@@ -17,6 +15,7 @@ from ringlet.cli.options import (
     force_option,
     json_option,
     quiet_option,
+    rank_option,
     seed_option,
     solver_options,
 )
@@ -30,14 +29,7 @@ __all__ = ["command"]
 
 @click.command(name="fit")
 @click.argument("source", metavar="IN", type=GivenPath())
-@click.option(
-    "--rank",
-    type=RANK_OR_AUTO,
-    default="auto",
-    show_default=True,
-    metavar="auto|R|R,R,..|SIZE|PSNR",
-    help=RANK_HELP,
-)
+@rank_option
 @click.option(
     "-o",
     "--output",

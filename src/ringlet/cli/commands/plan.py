@@ -9,8 +9,6 @@ import click
 from ringlet.amounts import format_bytes
 from ringlet.api import plan
 from ringlet.cli.options import (
-    FIXED_RANK,
-    SHAPE,
     SolverOptions,
     data_options,
     json_option,
@@ -18,6 +16,7 @@ from ringlet.cli.options import (
 )
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_facts, print_json, print_table, times
+from ringlet.cli.values import FIXED_RANK, SHAPE
 from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.solvers.engine.cluster_plan import Distribution, distribute
 from ringlet.solvers.engine.fit_plan import FitPlan

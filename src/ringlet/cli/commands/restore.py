@@ -7,8 +7,6 @@ import click
 from ringlet.api import Rank
 from ringlet.cli.fitting import fit_input, show
 from ringlet.cli.options import (
-    RANK_HELP,
-    RANK_OR_AUTO,
     CheckpointOptions,
     SolverOptions,
     checkpoint_options,
@@ -16,6 +14,7 @@ from ringlet.cli.options import (
     force_option,
     json_option,
     quiet_option,
+    rank_option,
     seed_option,
     solver_options,
 )
@@ -46,14 +45,7 @@ __all__ = ["command"]
     help="Leave entries that are known and trusted as they are. Without it all entries are the ring's, which has "
     "neither the noise nor the finest detail.",
 )
-@click.option(
-    "--rank",
-    type=RANK_OR_AUTO,
-    default="auto",
-    show_default=True,
-    metavar="auto|R|R,R,..|SIZE|PSNR",
-    help=RANK_HELP,
-)
+@rank_option
 @click.option(
     "--save",
     type=GivenPath(),
@@ -96,7 +88,7 @@ def command(
     """Restore the damaged file IN: fill what is missing, replace what is wrong.
 
     The clean file has the shape and the dtype of IN; a video keeps its frame rate, but its sound and
-    rotation metadata are not carried over. Ctrl-C ends the fit early and still writes what there is.
+    rotation metadata are not carried over. Ctrl-C ends the fit early and writes the best result so far.
     """
     paths = [path for path in (output, save, outliers) if path is not None]
     check_outputs(paths, force=force)
