@@ -7,9 +7,12 @@ if TYPE_CHECKING:
     from ringlet import baselines, errors
     from ringlet.api import complete, decompose, plan
     from ringlet.execution import DaskExecutor
+    from ringlet.restoration.restore import restore
     from ringlet.ring import TensorRing
+    from ringlet.solvers.base import Plan, Solver
     from ringlet.solvers.rank_choice import budget, target
-    from ringlet.solvers.records import Status
+    from ringlet.solvers.records import Status, SweepRecord
+    from ringlet.solvers.result import Estimate, Fit
     from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
     from ringlet.tensorize.folding import fold, unfold
     from ringlet.tensorize.layout import windows
@@ -20,7 +23,12 @@ __all__ = [
     "AWRTRD",
     "SAWRTRD",
     "DaskExecutor",
+    "Estimate",
+    "Fit",
+    "Plan",
+    "Solver",
     "Status",
+    "SweepRecord",
     "TensorRing",
     "baselines",
     "budget",
@@ -29,6 +37,7 @@ __all__ = [
     "errors",
     "fold",
     "plan",
+    "restore",
     "target",
     "unfold",
     "windows",
@@ -38,8 +47,13 @@ __all__ = [
 _HOMES = {
     "AWRTRD": "ringlet.solvers.sawrtrd.settings",
     "DaskExecutor": "ringlet.execution",
+    "Estimate": "ringlet.solvers.result",
+    "Fit": "ringlet.solvers.result",
+    "Plan": "ringlet.solvers.base",
     "SAWRTRD": "ringlet.solvers.sawrtrd.settings",
+    "Solver": "ringlet.solvers.base",
     "Status": "ringlet.solvers.records",
+    "SweepRecord": "ringlet.solvers.records",
     "TensorRing": "ringlet.ring",
     "baselines": "ringlet.baselines",
     "budget": "ringlet.solvers.rank_choice",
@@ -48,6 +62,7 @@ _HOMES = {
     "errors": "ringlet.errors",
     "fold": "ringlet.tensorize.folding",
     "plan": "ringlet.api",
+    "restore": "ringlet.restoration.restore",
     "target": "ringlet.solvers.rank_choice",
     "unfold": "ringlet.tensorize.folding",
     "windows": "ringlet.tensorize.layout",
@@ -64,4 +79,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import zarr
 
-from ringlet.cli import inputs
+from ringlet import decompose
 from ringlet.errors import ArgumentError, FormatError
+from ringlet.restoration.clean_file import CleanFile
+from ringlet.restoration.inputs import open_input
 from ringlet.sources import ChunkedSource
 from ringlet.sources.files import load
 from ringlet.store import frame_cache
@@ -174,17 +176,17 @@ def test_a_cache_that_cannot_be_written_is_refused_before_decoding(clip, tmp_pat
         cached_frames(clip, "video")
 
 
-def test_large_videos_and_those_asked_for_go_through_a_cache(run, clip, tmp_path, monkeypatch):
+def test_large_videos_and_those_asked_for_go_through_a_cache(run, clip, tmp_path):
     command = ["fit", clip, "--rank", "2", "--sweeps", "1", "--quiet", "--force", "-o", tmp_path / "x.ring"]
     assert run(*command).exit_code == 0
     assert not clip.with_name("clip.mp4.zarr").exists()
     (tmp_path / "cache").mkdir()
     assert run(*command, "--cache", tmp_path / "cache").exit_code == 0
     assert len(list((tmp_path / "cache").iterdir())) == 1
-    monkeypatch.setattr(inputs, "_IN_MEMORY", 1000)
-    result = run("restore", clip, "-o", tmp_path / "clean.mp4", "--rank", "3", "--sweeps", "3", "--quiet")
-    assert result.exit_code == 0, result.stderr
+    given = open_input(clip, largest_decoded=1000)
+    assert isinstance(given.source, ChunkedSource)
     assert clip.with_name("clip.mp4.zarr").exists()
+    CleanFile(tmp_path / "clean.mp4", given).write(decompose(given.source, 3))
     assert load(tmp_path / "clean.mp4").array.shape == (30, 40, 3, 20)
 
 

@@ -12,7 +12,8 @@ import zarr
 from scipy.io import savemat
 
 from ringlet import TensorRing
-from ringlet.cli.restoring import write_restored
+from ringlet.restoration.clean_file import CleanFile
+from ringlet.restoration.inputs import open_input
 from ringlet.robust import Kernel
 from ringlet.solvers.records import Status
 from ringlet.solvers.result import Fit
@@ -95,10 +96,10 @@ def test_a_tensor_is_written_without_ever_being_whole(tmp_path, keep):
     damaged = zarr.create_array(tmp_path / "in.zarr", shape=ring.shape, chunks=(50, 50, 20, 20), dtype="f4")
     damaged[:50, :50] = ring[:50, :50]
     damaged[40:50, 40:50] = 1e6
-    loaded = load(tmp_path / "in.zarr")
-    fit = Fit(ring, Status.DONE, (), loaded.source, Kernel(1.0))
+    given = open_input(tmp_path / "in.zarr")
+    fit = Fit(ring, Status.DONE, (), given.source, Kernel(1.0))
     tracemalloc.start()
-    write_restored(tmp_path / "out.zarr", fit, loaded, keep=keep, force=False)
+    CleanFile(tmp_path / "out.zarr", given, keep).write(fit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.6 * ring.size * 4  # 192 MB; a block has 16

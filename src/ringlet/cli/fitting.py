@@ -8,18 +8,18 @@ from typing import Any
 
 from ringlet.amounts import format_bytes
 from ringlet.api import Rank, decompose
-from ringlet.cli.inputs import Input
 from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.execution import DaskExecutor
 from ringlet.report.outliers import outlier_share
+from ringlet.restoration.inputs import Input
 from ringlet.solvers.records import Status
 from ringlet.solvers.result import Fit
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.sources.kinds import split_key
 from ringlet.store.atomic import output_target
 
-__all__ = ["Finished", "fit_input", "show"]
+__all__ = ["Finished", "fit_input", "input_content", "show"]
 
 _INTERRUPTED = 130
 
@@ -81,22 +81,32 @@ def fit_input(
     return Finished(given, solver, fit, seconds, kept, None if solver.loss == "l2" else outlier_share(fit))
 
 
-def show(finished: Finished, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:
-    """Tell how a fit went and which files there are now."""
+def show(finished: Finished, source: Path, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:
+    """Tell how the fit of the file `source` went and which files were written."""
     if as_json:
-        print_json(_content(finished, written))
+        print_json(_content(finished, source, written))
     elif not quiet:
-        print_facts(_facts(finished, written))
+        print_facts(_facts(finished, source, written))
 
 
-def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]:
+def input_content(path: Path, given: Input) -> dict[str, Any]:
+    """What JSON says of an input."""
+    return {
+        "path": str(path),
+        "shape": list(given.shape),
+        "dtype": str(given.source.dtype),
+        "bytes": given.nbytes,
+    }
+
+
+def _facts(finished: Finished, source: Path, written: Sequence[Path]) -> list[tuple[str, str]]:
     given, fit = finished.given, finished.fit
     ring = fit.ring
     rank = ", ".join(map(str, ring.rank))
     facts = [
         (
             "input",
-            f"{given.path}\n{times(given.shape)}, {given.source.dtype}, {percent(fit.missing_share)} missing",
+            f"{source}\n{times(given.shape)}, {given.source.dtype}, {percent(fit.missing_share)} missing",
         ),
         ("ring", f"rank {rank}; {format_bytes(ring.nbytes)} for {format_bytes(given.nbytes)} of data"),
         ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),
@@ -104,15 +114,15 @@ def _facts(finished: Finished, written: Sequence[Path]) -> list[tuple[str, str]]
     ]
     if finished.outliers is not None:
         facts.append(("outliers", f"about {percent(finished.outliers)} of the known entries"))
-    read = output_target(split_key(given.path, None)[0])
+    read = output_target(split_key(source, None)[0])
     told = [f"{path} (in place of the input)" if output_target(path) == read else str(path) for path in written]
     return [*facts, ("written", "\n".join(told))]
 
 
-def _content(finished: Finished, written: Sequence[Path]) -> dict[str, Any]:
+def _content(finished: Finished, source: Path, written: Sequence[Path]) -> dict[str, Any]:
     fit, ring = finished.fit, finished.fit.ring
     return {
-        "input": {**finished.given.describe(), "missing_share": fit.missing_share},
+        "input": {**input_content(source, finished.given), "missing_share": fit.missing_share},
         "ring": {"rank": ring.rank, "bytes": ring.nbytes, "compression": ring.compression},
         "solver": type(finished.solver).__name__,
         "status": fit.status.name,

@@ -1,8 +1,6 @@
-"""Options that several commands share, each defined once, and the values they take."""
+"""Options that several commands share, each defined once."""
 
-import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from math import nan
@@ -13,108 +11,29 @@ import click
 
 from ringlet.api import default_solver
 from ringlet.cli.paths import GivenPath
-from ringlet.errors import ArgumentError, OutputExistsError
+from ringlet.cli.values import RANK_OR_AUTO, NumberOr
+from ringlet.errors import OutputExistsError
+from ringlet.restoration.inputs import ReadOptions
 from ringlet.robust import DEFAULT_FACTORS, LOSSES
-from ringlet.solvers.rank_choice import budget, target
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.store.checkpoint import check_place, holds_checkpoint
 
 __all__ = [
-    "FIXED_RANK",
-    "INTEGERS",
-    "RANK_HELP",
-    "RANK_OR_AUTO",
-    "SHAPE",
     "CheckpointOptions",
-    "DataOptions",
     "SolverOptions",
     "checkpoint_options",
     "data_options",
     "force_option",
     "json_option",
     "quiet_option",
+    "rank_option",
     "seed_option",
     "solver_options",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]
-
-
-class _Integers(click.ParamType[Any]):
-    """Whole numbers joined by commas; a single one stays an int where that has a meaning."""
-
-    def __init__(self, name: str, example: str, *, single: bool) -> None:
-        self.name, self._example, self._single = name, example, single
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            numbers = tuple(int(number) for number in value.split(","))
-        except ValueError:
-            self.fail(f"{value!r} is not a {self.name}; write e.g. {self._example}", param, ctx)
-        return numbers[0] if self._single and len(numbers) == 1 else numbers
-
-
-class _NumberOr(click.ParamType[Any]):
-    """A number, or one of a few words."""
-
-    def __init__(self, name: str, words: dict[str, Any]) -> None:
-        self.name, self._words = name, words
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value in self._words:
-            return self._words[value]
-        for kind in (int, float):  # int first: large whole numbers stay exact
-            try:
-                return kind(value)
-            except ValueError:
-                continue
-        self.fail(f"{value!r} is neither a number nor one of: {', '.join(self._words)}", param, ctx)
-
-
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)"
-
-
-class _Rank(_Integers):
-    """A rank, or how to find one: auto, the size of the ring, or a quality."""
-
-    def __init__(self) -> None:
-        super().__init__("rank", "auto, 20, 20,20,3, 1MB or 35dB", single=True)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        if value.lower() == "auto":
-            return "auto"
-        with suppress(ArgumentError):  # no such quality or size: said below
-            if decibels := re.fullmatch(rf"({_NUMBER})\s*db", value, re.IGNORECASE):
-                return target(psnr=float(decibels[1]))
-            if re.fullmatch(rf"{_NUMBER}\s*([kmgt]i?)?b", value, re.IGNORECASE):
-                return budget(value)
-        return super().convert(value, param, ctx)
-
-
-FIXED_RANK = _Integers("fixed rank", "20 or 20,20,3", single=True)
-RANK_OR_AUTO = _Rank()
-RANK_HELP = (
-    "One number for all bonds, the bond before every mode (20,20,3), the largest ring (1MB), or a quality (35dB). "
-    "auto lets bonds grow while entries that are held out say that it pays."
-)
-INTEGERS = _Integers("list of whole numbers", "5000,10000", single=False)
-SHAPE = _Integers("shape", "1920,1080,3,50", single=False)
-
-
-@dataclass(frozen=True)
-class DataOptions:
-    """Which array of a file is meant, and which of its entries are missing."""
-
-    mask: Path | None
-    missing: float | None
-    key: str | None
-    cache: Path | None
 
 
 @dataclass(frozen=True)
@@ -189,7 +108,7 @@ def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator
 
 data_options = _gathered(
     "data",
-    DataOptions,
+    ReadOptions,
     [
         click.option(
             "--mask",
@@ -199,17 +118,17 @@ data_options = _gathered(
         ),
         click.option(
             "--missing",
-            type=_NumberOr("missing", {"nan": nan}),
+            type=NumberOr("missing", {"nan": nan}),
             metavar="nan|VALUE",
-            help="Entries that equal VALUE are missing, e.g. 0. NaN always is.",
+            help="Entries that equal VALUE are missing, e.g. 0. NaN is always missing.",
         ),
         click.option("--key", metavar="NAME", help="Which array of a file or store of several."),
         click.option(
             "--cache",
             type=GivenPath(),
             metavar="DIR",
-            help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default those "
-            "of more than 1 GB are kept beside it.",
+            help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default frames "
+            "that take more than 1 GB are kept beside it.",
         ),
     ],
 )
@@ -222,10 +141,10 @@ checkpoint_options = _gathered(
             "--checkpoint",
             type=GivenPath(),
             metavar="DIR",
-            help="Save the fit there while it runs, so that it can go on after whatever may happen.",
+            help="Save the fit there while it runs, so that --resume can continue it after an interruption.",
         ),
         click.option("--every", type=int, metavar="N", help="Save after every N sweeps.  [default: 1]"),
-        click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it holds this fit already."),
+        click.option("--resume", is_flag=True, help="Continue from the checkpoint, if it holds this fit."),
     ],
 )
 
@@ -240,7 +159,7 @@ solver_options = _gathered(
             type=click.Choice(["auto", "awrtrd", "sawrtrd"]),
             default="auto",
             show_default=True,
-            help="awrtrd looks at all entries in a sweep, sawrtrd at random subtensors; auto goes by size.",
+            help="awrtrd looks at all entries in a sweep, sawrtrd at random subtensors; auto chooses by size.",
         ),
         click.option(
             "--samples",
@@ -254,7 +173,7 @@ solver_options = _gathered(
             metavar="N",
             default=_defaults.sweeps,
             show_default=True,
-            help="At most so many sweeps.",
+            help="Largest number of sweeps.",
         ),
         click.option(
             "--tol",
@@ -269,11 +188,11 @@ solver_options = _gathered(
             type=click.Choice(list(LOSSES)),
             default=_defaults.loss,
             show_default=True,
-            help="How wrong entries lose their say; l2 is plain least squares.",
+            help="Loss function. All but l2, which is least squares, give outliers a small weight.",
         ),
         click.option(
             "--sigma",
-            type=_NumberOr("sigma", {rule: rule for rule in DEFAULT_FACTORS}),
+            type=NumberOr("sigma", {rule: rule for rule in DEFAULT_FACTORS}),
             metavar="RULE|NUMBER",
             default=_defaults.sigma,
             show_default=True,
@@ -281,29 +200,38 @@ solver_options = _gathered(
         ),
         click.option(
             "--ridge",
-            type=_NumberOr("ridge", {"auto": "auto"}),
+            type=NumberOr("ridge", {"auto": "auto"}),
             metavar="auto|NUMBER",
             default=_defaults.ridge,
             show_default=True,
-            help="Penalty on the cores; auto grows where few known entries speak for them.",
+            help="Penalty on the size of the cores; auto increases it where few entries are known.",
         ),
         click.option(
             "--smooth",
-            type=_NumberOr("smooth", {"auto": "auto"}),
+            type=NumberOr("smooth", {"auto": "auto"}),
             metavar="auto|NUMBER",
             default=_defaults.smooth,
             show_default=True,
-            help="Penalty on differences between neighbours; auto finds one for every mode, 0 where there is no order.",
+            help="Penalty on differences between neighbours; auto finds one for every mode (0: no order).",
         ),
         click.option("--threads", type=int, metavar="N", help="By default all cores. Never changes the result."),
         click.option(
             "--memory",
             metavar="SIZE",
-            help="Budget for working memory, e.g. 2GB; data in memory do not count, what is held of stores does.",
+            help="Budget for working memory, e.g. 2GB. It includes what is held of stores, but not data in memory.",
         ),
     ],
 )
 
+rank_option = click.option(
+    "--rank",
+    type=RANK_OR_AUTO,
+    default="auto",
+    show_default=True,
+    metavar="auto|R|R,R,..|SIZE|PSNR",
+    help="One number for all bonds, the bond before every mode (20,20,3), the largest ring (1MB), or a quality (35dB). "
+    "auto increases the bonds while the error at held-out entries decreases.",
+)
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed and data give the same bits."
 )

@@ -129,7 +129,9 @@ def _is_group(name: str, given: Any) -> bool:
     check_open(name, given)
     # No object can be a group of a library that is not loaded.
     return any(
-        isinstance(given, getattr(sys.modules[module], kind)) for module, kind in _GROUPS if module in sys.modules
+        isinstance(given, getattr(loaded, kind))
+        for module, kind in _GROUPS
+        if (loaded := sys.modules.get(module)) is not None
     )
 
 

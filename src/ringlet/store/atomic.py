@@ -39,7 +39,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     OutputExistsError
         A file exists and `force` is false.
     ArgumentError
-        The path is a directory or a device, its directory is missing, or it is no path at all.
+        The path is a directory or a device, its directory is missing, it is no path at all, or it is given twice.
     OutputError
         No file can be written to its directory; this is tested with an unnamed file.
 
@@ -49,8 +49,12 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     Traceback (most recent call last):
     ringlet.errors.ArgumentError: cannot write nowhere/x.ring: its directory does not exist; create it first
     """
+    targets: set[Path] = set()
     for path in map(Path, paths):
         target = output_target(path)
+        if target in targets:
+            raise ArgumentError(f"{path} is given for two outputs; choose two paths")
+        targets.add(target)
         if target.exists() and not (target.is_file() or is_zarr(target)):
             raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
         if target.exists() and not force:

@@ -7,38 +7,29 @@ import click
 
 from ringlet.api import Rank
 from ringlet.cli.fitting import fit_input, show
-from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
-    RANK_HELP,
-    RANK_OR_AUTO,
     CheckpointOptions,
-    DataOptions,
     SolverOptions,
     checkpoint_options,
     data_options,
     force_option,
     json_option,
     quiet_option,
+    rank_option,
     seed_option,
     solver_options,
 )
 from ringlet.cli.paths import GivenPath, suffixed
-from ringlet.cli.restoring import check_paths
 from ringlet.execution import DaskExecutor
+from ringlet.restoration.inputs import ReadOptions, open_input
+from ringlet.store.atomic import check_outputs
 
 __all__ = ["command"]
 
 
 @click.command(name="fit")
 @click.argument("source", metavar="IN", type=GivenPath())
-@click.option(
-    "--rank",
-    type=RANK_OR_AUTO,
-    default="auto",
-    show_default=True,
-    metavar="auto|R|R,R,..|SIZE|PSNR",
-    help=RANK_HELP,
-)
+@rank_option
 @click.option(
     "-o",
     "--output",
@@ -69,7 +60,7 @@ def command(
     rank: Rank,
     output: Path,
     scheduler: str | None,
-    data: DataOptions,
+    data: ReadOptions,
     solver: SolverOptions,
     kept: CheckpointOptions,
     seed: int,
@@ -79,14 +70,14 @@ def command(
 ) -> None:
     """Fit a tensor ring to the file IN and save it.
 
-    Missing entries are left out and wrong ones lose their say. Ctrl-C saves the best ring so far.
+    Missing entries are left out, and outliers get a small weight. Ctrl-C saves the best ring so far.
     """
-    check_paths([output], force=force)
+    check_outputs([output], force=force)
     kept.check()
     given = open_input(source, data)
     chosen = solver.build(given.shape)
     with nullcontext() if scheduler is None else DaskExecutor.connect(scheduler) as executor:
         finished = fit_input(given, rank, chosen, kept=kept, seed=seed, progress=not quiet, executor=executor)
     finished.fit.ring.save(output, force=force)
-    show(finished, [output], as_json=as_json, quiet=quiet)
+    show(finished, source, [output], as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)

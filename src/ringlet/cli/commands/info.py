@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from ringlet.amounts import format_bytes
-from ringlet.cli.inputs import Input, open_input
-from ringlet.cli.options import DataOptions, data_options, json_option
+from ringlet.cli.fitting import input_content
+from ringlet.cli.options import data_options, json_option
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.ring_text import ring_text
 from ringlet.cli.screen import percent, print_facts, print_json, terminal_width, times
+from ringlet.restoration.inputs import Input, ReadOptions, open_input
 from ringlet.ring import TensorRing
 from ringlet.ring.transfer import loop_cost
 from ringlet.sources import ChunkedSource, Source
@@ -29,7 +30,7 @@ _LARGEST_NORM = 1 << 30  # bytes
 @click.argument("source", metavar="FILE", type=GivenPath())
 @data_options
 @json_option
-def command(source: Path, data: DataOptions, as_json: bool) -> None:
+def command(source: Path, data: ReadOptions, as_json: bool) -> None:
     """Say what is in FILE: a .ring file, a checkpoint, or any file, folder or store that can be fitted."""
     if source.suffix.lower() == ".ring":
         ring = TensorRing.load(source)
@@ -47,9 +48,9 @@ def command(source: Path, data: DataOptions, as_json: bool) -> None:
         return
     given = open_input(source, data)
     if as_json:
-        print_json(_data_content(given))
+        print_json(_data_content(source, given))
     else:
-        print_facts(_data_facts(given))
+        print_facts(_data_facts(source, given))
 
 
 def _ring_facts(ring: TensorRing) -> list[tuple[str, str]]:
@@ -111,25 +112,25 @@ def _checkpoint_content(slot: Slot, *, running: bool) -> dict[str, Any]:
     }
 
 
-def _data_facts(given: Input) -> list[tuple[str, str]]:
-    loaded, look, source = given.loaded, given.look, given.source
+def _data_facts(path: Path, given: Input) -> list[tuple[str, str]]:
+    found, source = given.statistics, given.source
     shape = times(given.shape)
     if source.names is not None:
         shape += f"  ({', '.join(source.names)})"
     facts = [
-        ("file", f"{given.path} ({loaded.kind})"),
+        ("file", f"{path} ({given.kind})"),
         ("shape", shape),
         ("type", str(source.dtype)),
         ("size", format_bytes(given.nbytes)),
         *_chunk_facts(source),
         *_packing_facts(source),
-        ("range", "nothing is known" if look.low is None else f"{look.low:g} to {look.high:g}"),
+        ("range", "nothing is known" if found.minimum is None else f"{found.minimum:g} to {found.maximum:g}"),
         ("missing", percent(given.missing_share)),
     ]
-    if loaded.key is not None:
-        facts.insert(1, ("key", loaded.key))
-    if loaded.frame_rate is not None:
-        facts.append(("frames", f"{float(loaded.frame_rate):.5g} a second"))
+    if given.key is not None:
+        facts.insert(1, ("key", given.key))
+    if given.frame_rate is not None:
+        facts.append(("frames", f"{float(given.frame_rate):.5g} a second"))
     return facts
 
 
@@ -146,17 +147,16 @@ def _chunk_facts(source: Source) -> list[tuple[str, str]]:
     return [("chunks", f"{count:,} of {times(max(lengths) for lengths in source.chunks)}")]
 
 
-def _data_content(given: Input) -> dict[str, Any]:
-    loaded, look = given.loaded, given.look
+def _data_content(path: Path, given: Input) -> dict[str, Any]:
     return {
-        **given.describe(),
+        **input_content(path, given),
         "missing_share": given.missing_share,
-        "kind": loaded.kind,
+        "kind": given.kind,
         "names": given.source.names,
-        "key": loaded.key,
+        "key": given.key,
         "chunks": None if given.source.chunks is None else [max(lengths) for lengths in given.source.chunks],
         "packing": dict(given.source.packing) if isinstance(given.source, ChunkedSource) else {},
-        "minimum": look.low,
-        "maximum": look.high,
-        "frame_rate": None if loaded.frame_rate is None else float(loaded.frame_rate),
+        "minimum": given.statistics.minimum,
+        "maximum": given.statistics.maximum,
+        "frame_rate": None if given.frame_rate is None else float(given.frame_rate),
     }

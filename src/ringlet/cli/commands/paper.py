@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from ringlet.amounts import format_bytes, parse_bytes
-from ringlet.cli.options import INTEGERS, json_option
+from ringlet.cli.options import json_option
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_json, print_table
+from ringlet.cli.values import INTEGERS
 from ringlet.errors import ArgumentError, DataWarning, OutputError, warn
 from ringlet.execution.memory import machine_memory
 from ringlet.experiments.catalogue import ABLATION_SAMPLES, EXPERIMENTS, Wishes, trials

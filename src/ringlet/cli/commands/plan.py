@@ -8,11 +8,7 @@ import click
 
 from ringlet.amounts import format_bytes
 from ringlet.api import plan
-from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
-    FIXED_RANK,
-    SHAPE,
-    DataOptions,
     SolverOptions,
     data_options,
     json_option,
@@ -20,6 +16,8 @@ from ringlet.cli.options import (
 )
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_facts, print_json, print_table, times
+from ringlet.cli.values import FIXED_RANK, SHAPE
+from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.solvers.engine.cluster_plan import Distribution, distribute
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
@@ -53,7 +51,7 @@ def command(
     dtype: str | None,
     chunks: tuple[int, ...] | None,
     workers: int | None,
-    data: DataOptions,
+    data: ReadOptions,
     solver: SolverOptions,
     as_json: bool,
 ) -> None:

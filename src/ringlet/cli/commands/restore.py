@@ -6,27 +6,25 @@ import click
 
 from ringlet.api import Rank
 from ringlet.cli.fitting import fit_input, show
-from ringlet.cli.inputs import open_input
 from ringlet.cli.options import (
-    RANK_HELP,
-    RANK_OR_AUTO,
     CheckpointOptions,
-    DataOptions,
     SolverOptions,
     checkpoint_options,
     data_options,
     force_option,
     json_option,
     quiet_option,
+    rank_option,
     seed_option,
     solver_options,
 )
 from ringlet.cli.paths import GivenPath, suffixed
-from ringlet.cli.restoring import check_paths, check_restored, write_restored
 from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import draw_outliers
+from ringlet.restoration.clean_file import CleanFile
+from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.sources.media import import_pillow
-from ringlet.store.atomic import atomic_output
+from ringlet.store.atomic import atomic_output, check_outputs
 
 __all__ = ["command"]
 
@@ -44,17 +42,10 @@ __all__ = ["command"]
 @click.option(
     "--keep",
     is_flag=True,
-    help="Leave entries that are known and trusted as they are; without it all are the ring's, free of fine noise "
-    "and of the finest detail.",
+    help="Leave entries that are known and trusted as they are. Without it all entries are the ring's, which has "
+    "neither the noise nor the finest detail.",
 )
-@click.option(
-    "--rank",
-    type=RANK_OR_AUTO,
-    default="auto",
-    show_default=True,
-    metavar="auto|R|R,R,..|SIZE|PSNR",
-    help=RANK_HELP,
-)
+@rank_option
 @click.option(
     "--save",
     type=GivenPath(),
@@ -67,7 +58,7 @@ __all__ = ["command"]
     type=GivenPath(),
     metavar="MAP.png",
     callback=suffixed(".png"),
-    help="Draw where the entries judged outliers are, over the first two modes.",
+    help="Draw a map of the entries judged outliers, over the first two modes.",
 )
 @data_options
 @solver_options
@@ -86,7 +77,7 @@ def command(
     rank: Rank,
     save: Path | None,
     outliers: Path | None,
-    data: DataOptions,
+    data: ReadOptions,
     solver: SolverOptions,
     kept: CheckpointOptions,
     seed: int,
@@ -97,14 +88,15 @@ def command(
     """Restore the damaged file IN: fill what is missing, replace what is wrong.
 
     The clean file has the shape and the dtype of IN; a video keeps its frame rate, but its sound and
-    rotation metadata are not carried over. Ctrl-C ends the fit early and still writes what there is.
+    rotation metadata are not carried over. Ctrl-C ends the fit early and writes the best result so far.
     """
-    check_paths([output, save, outliers], force=force)
+    paths = [path for path in (output, save, outliers) if path is not None]
+    check_outputs(paths, force=force)
     if outliers is not None:
         import_pillow()  # before the work, not after it
     kept.check()
     given = open_input(source, data)
-    check_restored(output, given.loaded)
+    clean = CleanFile(output, given, keep, force)
     finished = fit_input(
         given,
         rank,
@@ -116,9 +108,8 @@ def command(
     if outliers is not None:  # first, as the output may replace the input
         with atomic_output(outliers) as temporary:
             draw_outliers(outlier_map(finished.fit)).save(temporary)
-    write_restored(output, finished.fit, given.loaded, keep=keep, force=force)
+    clean.write(finished.fit)
     if save is not None:
         finished.fit.ring.save(save, force=force)
-    written = [path for path in (output, save, outliers) if path is not None]
-    show(finished, written, as_json=as_json, quiet=quiet)
+    show(finished, source, paths, as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)

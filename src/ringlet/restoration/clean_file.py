@@ -1,0 +1,160 @@
+"""From a fit to a clean file: checked before the fit, written a part at a time after it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError, DataWarning, warn
+from ringlet.restoration.clean_entries import CleanEntries, clean_entries, fill, parts
+from ringlet.restoration.inputs import Input
+from ringlet.solvers.result import Fit
+from ringlet.sources import ChunkedSource, Source
+from ringlet.sources.array_files import names_in
+from ringlet.sources.groups import array_names
+from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
+from ringlet.sources.media import import_av, import_pillow
+from ringlet.sources.stores import import_h5py, import_zarr
+from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.store.chunked_outputs import write_store
+from ringlet.store.outputs import check_kind, check_mat, holds_alpha, write_array, write_video
+
+__all__ = ["CleanFile"]
+
+_NAMED = {"npz", "mat"}
+_DEFAULT_RATE = Fraction(25)  # frames per second, of videos that come from arrays
+_LIBRARIES = {"image": import_pillow, "video": import_av, "zarr": import_zarr, "hdf5": import_h5py}
+
+
+@dataclass(frozen=True, eq=False)
+class CleanFile:
+    """The file that restored data go to. One that could not hold them is refused when the object is made.
+
+    Attributes
+    ----------
+    path : Path
+        Its suffix says the kind of file.
+    given : Input
+        The damaged data. The file gets their dtype, and their names, units and frame rate where it can hold these.
+    keep : bool
+        Replace only entries that are missing or judged outliers; otherwise all are the ring's.
+    force : bool
+        Replace a file that exists.
+    """
+
+    path: Path
+    given: Input
+    keep: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        check_outputs([self.path], force=self.force)
+        self._check_pixels()
+        _alpha(self.path, self.given)
+        self._check_names()
+        if self.kind in _LIBRARIES:
+            _LIBRARIES[self.kind]()  # a missing library is an error now, not after the fit
+        source = self.given.source
+        if isinstance(source, ChunkedSource) and source.packing and self.kind not in ("zarr", "hdf5"):
+            told = ", ".join(f"{name} {value}" for name, value in source.packing.items())
+            warn(f"{self.path} holds packed entries, as the input does, but cannot say so: {told}", DataWarning)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of file that the suffix stands for."""
+        return check_kind(self.path, self.given.shape)
+
+    @property
+    def key(self) -> str | None:
+        """Name of the restored array: as in the input, if both are npz or mat files, or both stores of one kind.
+
+        Otherwise it is `tensor`; a zarr store then is the array itself, without a name.
+        """
+        kind, given = self.kind, self.given
+        if given.key is not None and (given.kind == kind or {given.kind, kind} <= _NAMED):
+            return given.key
+        return None if kind == "zarr" else "tensor"
+
+    def write(self, fit: Fit) -> None:
+        """Write the restored data, whole or not at all.
+
+        The tensor never exists in floats as a whole; for videos, npy files and stores it never exists as a whole.
+        """
+        source, shape, kind = self.given.source, fit.ring.shape, self.kind
+        entries = clean_entries(fit, source.dtype, keep=self.keep)
+        if kind == "video":
+            write_video(self.path, _frames(entries, shape), self.given.frame_rate or _DEFAULT_RATE, force=self.force)
+        elif kind in ("zarr", "hdf5"):
+            write_store(
+                self.path,
+                entries,
+                shape,
+                source.dtype,
+                chunks=source.chunks,
+                names=source.names,
+                attributes=_attributes(source),
+                key=self.key,
+                force=self.force,
+            )
+        elif kind == "npy":
+            check_outputs([self.path], force=self.force)
+            with atomic_output(self.path) as temporary:
+                fill(np.lib.format.open_memmap(temporary, "w+", source.dtype, shape), entries)
+        else:
+            whole = np.empty(shape, source.dtype)
+            fill(whole, entries)
+            write_array(self.path, whole, key=self.key, alpha=_alpha(self.path, self.given), force=self.force)
+
+    def _check_pixels(self) -> None:
+        """Refuse a picture or video of another kind of data, or of a dtype that pixels do not have."""
+        path, kind, dtype = self.path, self.kind, self.given.source.dtype
+        if {kind, self.given.kind} in ({"image", "video"}, {"image", "frames"}):
+            raise ArgumentError(f"cannot write {path}: a picture gives a picture, a video gives a video")
+        grey_png = len(self.given.shape) == 2 and path.suffix.lower() == ".png"
+        if kind in ("image", "video") and dtype != np.uint8 and not (grey_png and dtype == np.uint16):
+            raise ArgumentError(
+                f"cannot write {path} from entries of dtype {dtype}: pictures and videos hold whole "
+                "numbers from 0 to 255 (uint8), a grey .png also uint16; write an .npy file"
+            )
+
+    def _check_names(self) -> None:
+        """Refuse a name or a size that a mat file cannot hold, and files with other arrays, which would be lost."""
+        path, kind, key = self.path, self.kind, self.key
+        if kind == "mat":
+            check_mat(path, self.given.nbytes, str(key))
+        there = array_names(path, kind) if kind in ("zarr", "hdf5") else names_in(path, kind) if kind in _NAMED else []
+        others = [name for name in there if name != key]
+        if others:
+            raise ArgumentError(f"cannot write {path}: other arrays in it would be lost ({', '.join(others)})")
+
+
+def _attributes(source: Source) -> dict[str, Any]:
+    """Attributes of the restored array in a store, as of the damaged one: its unit, or how to unpack it."""
+    if isinstance(source, ChunkedSource) and source.packing:
+        return dict(source.packing)
+    return {} if source.units is None else {"units": source.units}
+
+
+def _alpha(path: Path, given: Input) -> NDArray[np.uint8] | None:
+    """Opacity of the restored picture: that of the input, and full where transparent pixels were filled."""
+    if given.alpha is None or path.suffix.lower() not in IMAGE_SUFFIXES:
+        return None
+    alpha = np.where(given.alpha == 0, np.uint8(255), given.alpha)
+    if holds_alpha(path):
+        return alpha
+    if alpha.min() < 255:
+        raise ArgumentError(f"cannot write {path}: the input has pixels that are half transparent; write a .png file")
+    return None
+
+
+def _frames(entries: CleanEntries, shape: tuple[int, ...]) -> Iterator[NDArray[np.uint8]]:
+    """Frames (height, width, 3) of a tensor whose last mode is time."""
+    for part in parts(shape, mode=len(shape) - 1):
+        frames = entries((..., part))
+        for t in range(frames.shape[-1]):
+            frame = frames[..., t]
+            yield frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)

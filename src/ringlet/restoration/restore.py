@@ -1,0 +1,158 @@
+"""The verb `restore`: from damaged data to clean data of the same kind, in one call."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ringlet.api import Rank, decompose
+from ringlet.errors import ArgumentTypeError, DataWarning, warn
+from ringlet.execution import DaskExecutor
+from ringlet.restoration.clean_array import CleanArray
+from ringlet.restoration.clean_file import CleanFile
+from ringlet.restoration.inputs import ReadOptions, open_input
+from ringlet.solvers.base import Solver
+from ringlet.solvers.records import Status
+from ringlet.store.atomic import check_outputs
+
+__all__ = ["restore"]
+
+
+def restore(
+    data_or_path: Any,
+    output: str | os.PathLike[str] | None = None,
+    *,
+    mask: Any = None,
+    rank: Rank = "auto",
+    solver: Solver | None = None,
+    seed: int = 0,
+    keep: bool = False,
+    missing: float | None = None,
+    key: str | None = None,
+    force: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: int = 1,
+    progress: bool = False,
+    executor: DaskExecutor | None = None,
+) -> Any:
+    """Fill the missing entries of data and replace the wrong ones.
+
+    A tensor ring is fitted as in `decompose`, and the clean data are taken from it. All arguments are checked before
+    the fit begins.
+
+    Parameters
+    ----------
+    data_or_path : array-like, store or path; integers or floats, at least two modes
+        As in `decompose`: an array, or the path of a picture, a video, a folder of frames, an npy, npz, mat or HDF5
+        file, or a zarr store. NaN, ``numpy.ma`` masks and the fill values of stores mean missing. The data are never
+        changed. A video whose frames take more than 1 GB is decoded into a zarr store beside it, once.
+    output : path, optional
+        The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5 or .hdf5. It is written under a temporary name
+        and then renamed. Pictures and videos need data of dtype uint8, a grey png may be uint16.
+    mask : bool array-like, store or path, optional
+        True = observed. As a path it is an array file of zeros and ones or a picture, in which black means missing.
+    rank : "auto", int, sequence of int, budget or target
+        As in `decompose`.
+    solver : solver, optional
+        One that fits a ring. By default AWRTRD for small tensors and SAWRTRD for large ones.
+    seed : int
+        The same seed, data and machine give the same bits.
+    keep : bool
+        False: every entry of the clean data is the ring's, without noise and without the finest detail.
+        True: entries that are observed and trusted (weight at least 0.5) stay as they are, and only the others are
+        the ring's; see `Fit.restored`.
+        Both have the dtype of the data; into whole numbers the ring's entries are rounded and clipped.
+    missing : float, optional
+        Entries that equal this value are missing, too.
+    key : str, optional
+        Name of the array in a file or store of several; ``"run.h5::name"`` says the same.
+    force : bool
+        Replace an output that exists, which may be the input itself.
+    checkpoint : path, optional
+        A folder in which the fit is saved while it runs, and from which it goes on, as in `decompose`.
+    every : int
+        Save the checkpoint after this number of sweeps.
+    progress : bool
+        Show a progress line.
+    executor : DaskExecutor, optional
+        A cluster to do the passes over the data, as in `decompose`.
+
+    Returns
+    -------
+    array, xarray.DataArray or Fit
+        Without `output` the clean data: of a DataArray a DataArray with the same coordinates, attributes and name,
+        of all else a NumPy array. Those of a file, a store or a dask array must fit into a quarter of the machine's
+        memory. With `output` the Fit. If the output has replaced the zarr store that was fitted, ``weights`` and
+        ``restored`` of the Fit read the clean entries.
+        Ctrl-C ends the fit early, and the best ring so far is used: ``fit.status`` says so, or, where an array is
+        given back, a DataWarning.
+
+    Raises
+    ------
+    OutputExistsError
+        The output exists and `force` is false.
+    ArgumentError, ArgumentTypeError
+        An argument is not allowed; the message names it.
+    MissingFileError, FormatError, MissingDependencyError
+        A file cannot be read, or needs a library that is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.fromfunction(lambda i, j, k: 90 + i + 2 * j + 9 * k, (30, 20, 3)).astype(np.uint8)
+    >>> damaged = x.copy()
+    >>> damaged[3, 4] = 255                               # wrong
+    >>> known = np.ones(x.shape, bool)
+    >>> known[8:11, 5:9] = False                          # missing
+    >>> clean = ringlet.restore(damaged, mask=known, rank=3, keep=True)
+    >>> clean.dtype, int(np.abs(clean.astype(int) - x).max()) <= 1
+    (dtype('uint8'), True)
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder, "damaged.npy"), damaged)
+    ...     fit = ringlet.restore(Path(folder, "damaged.npy"), Path(folder, "clean.npy"), mask=known, rank=3, keep=True)
+    ...     bool(np.array_equal(np.load(Path(folder, "clean.npy")), clean))
+    True
+    >>> fit.ring.rank
+    (3, 3, 3)
+    """
+    _check_flag("keep", keep)
+    _check_flag("force", force)
+    path = None if output is None else _checked_path(output)
+    if path is not None:
+        check_outputs([path], force=force)  # before the data are opened: decoding a video is work
+    given = open_input(data_or_path, ReadOptions(mask, missing, key))
+    target = CleanArray(data_or_path, given, keep) if path is None else CleanFile(path, given, keep, force)
+    fit = decompose(
+        given.source,
+        rank,
+        solver=solver,
+        seed=seed,
+        progress=progress,
+        checkpoint=checkpoint,
+        every=every,
+        executor=executor,
+    )
+    if isinstance(target, CleanArray):
+        if fit.status is Status.INTERRUPTED:  # an array has no status that could tell
+            warn(
+                f"the fit was interrupted after {len(fit.history)} sweeps: the data are those of the best ring so far",
+                DataWarning,
+            )
+        return target.make(fit)
+    target.write(fit)
+    return fit
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentTypeError(f"{name}={value!r} is not allowed; give True or False")
+
+
+def _checked_path(output: object) -> Path:
+    if not isinstance(output, str | os.PathLike):
+        raise ArgumentTypeError(f"output={output!r} is not a path; give e.g. output='clean.npy', or leave it out")
+    return Path(output)
