@@ -19,13 +19,14 @@ from ringlet.execution import Threads
 from ringlet.ring import GramChain
 from ringlet.ring.chain import refold, unfold
 from ringlet.ring.gram import relative_change
+from ringlet.ring.ranks import unknowns_per_entry
 from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
-from ringlet.solvers.engine.block_work import cut
+from ringlet.solvers.engine.core_plan import cut
 from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.saved_state import named_cores, saved_cores
-from ringlet.solvers.sawrtrd.penalties import automatic_ridge, unknowns_per_entry
+from ringlet.solvers.sawrtrd.penalties import automatic_ridge
 from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
 
 __all__ = ["LpTRC"]

@@ -20,8 +20,7 @@ from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
 from ringlet.solvers.engine.gram_solve import GramFactor
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.sawrtrd.start import check_representable

@@ -1,13 +1,14 @@
 """What a tensor ring rank is: the forms a caller may write it in, and how large each bond can usefully be."""
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from operator import index
 
 import numpy as np
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["bond_limits", "normalise_rank", "parameters"]
+__all__ = ["bond_limits", "normalise_rank", "parameters", "unknowns_per_entry"]
 
 
 def normalise_rank(rank: int | Sequence[int], order: int) -> tuple[int, ...]:
@@ -120,3 +121,17 @@ def parameters(shape: Sequence[int], rank: Sequence[int]) -> int:
     180
     """
     return sum([rank[mode] * length * rank[(mode + 1) % len(shape)] for mode, length in enumerate(shape)])
+
+
+def unknowns_per_entry(shape: Sequence[int], rank: Sequence[int]) -> float:
+    """Unknowns of a slice over entries of a slice, of the core for which that is largest.
+
+    Examples
+    --------
+    >>> unknowns_per_entry((10, 20, 5), (2, 2, 2))
+    0.08
+    """
+    limits = bond_limits(shape, rank)
+    return max(
+        [limits[mode] * limits[(mode + 1) % len(shape)] * length / prod(shape) for mode, length in enumerate(shape)]
+    )

@@ -14,24 +14,16 @@ from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
-from ringlet.solvers.engine.core_plan import CorePlan
+from ringlet.solvers.engine.core_plan import CorePlan, Piece
 from ringlet.solvers.engine.subchain import Operator, Resources, build_operator
 from ringlet.sources import Source
 
-__all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Piece", "Weights", "cut", "pieces_of"]
+__all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Weights"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Observed: TypeAlias = NDArray[np.bool_] | None
 
 LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in data ranges, by bytes of the working precision: no square of them overflows
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Work for one thread: some slices of mode k, all columns or those of one tile."""
-
-    slices: slice
-    tile: slice | None
 
 
 @dataclass(frozen=True)
@@ -68,13 +60,13 @@ class Weights:
         In units of the data's range.
     kept : array or None
         One number an entry, written by the gradient and read by the line search; None: they are computed twice.
-    all_one : set
-        First slice and column of the blocks whose weights are all one.
+    all_one : list
+        Slices and tiles of the blocks whose weights are all one.
     """
 
     kernel: Kernel
     kept: Floats | None = None
-    all_one: set[tuple[int, int]] = field(default_factory=set)
+    all_one: list[tuple[slice, slice | None]] = field(default_factory=list)
 
 
 class BlockWork:
@@ -129,10 +121,10 @@ class BlockWork:
     def curvature(self, piece: Piece, *, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``."""
         operator, total = self._operator_for(piece), 0.0
-        for block in self._blocks(piece):
+        for block in piece.blocks:
             if weights.kept is None:
                 _, factors = self._weighted(operator, block, piece.tile, weights)
-            elif (block.start, _first(piece.tile)) in weights.all_one:
+            elif (block, piece.tile) in weights.all_one:
                 factors = None
             else:
                 factors = self._kept(block, piece.tile, weights.kept)
@@ -148,7 +140,7 @@ class BlockWork:
     def residuals(self, piece: Piece) -> list[Floats]:
         """Residuals of the observed entries, a vector for each block."""
         operator, found = self._operator_for(piece), []
-        for block in self._blocks(piece):
+        for block in piece.blocks:
             residuals, observed = self._residuals(operator, block, piece.tile)
             found.append(residuals.ravel().copy() if observed is None else residuals[observed])
         return found
@@ -157,7 +149,7 @@ class BlockWork:
         """Rows of ``Y S`` for entries Y, made a block of slices at a time."""
         operator, first = self._operator_for(piece), piece.slices.start
         rows = np.empty((piece.slices.stop - first, self._rows.shape[1]), self._rows.dtype)
-        for block in self._blocks(piece):
+        for block in piece.blocks:
             block_entries = entries(operator, block)
             with self._part("adjoint"):
                 rows[block.start - first : block.stop - first] = operator.adjoint(block_entries)
@@ -170,7 +162,7 @@ class BlockWork:
         residuals, observed = self._residuals(operator, block, tile)
         kernel, row_weights = weights.kernel, self._inputs.row_weights
         if np.isinf(kernel.width) and observed is None and row_weights is None:
-            weights.all_one.add((block.start, _first(tile)))
+            weights.all_one.append((block, tile))
             return residuals, None
         with self._part("weights"):
             if weights.kept is None:
@@ -239,23 +231,3 @@ class BlockWork:
         if mode is not None and piece.tile is not None:
             cores[mode] = cores[mode][:, piece.tile, :]
         return build_operator(self._plan, cores, self._workspace)
-
-    def _blocks(self, piece: Piece) -> list[slice]:
-        first, stop, step = piece.slices.start, piece.slices.stop, self._plan.block
-        return [slice(start, min(start + step, stop)) for start in range(first, stop, step)]
-
-
-def pieces_of(plan: CorePlan) -> list[Piece]:
-    """All pieces of a pass, in the order in which their contributions are summed."""
-    if plan.tile_mode is None:
-        return [Piece(block, None) for block in cut(plan.slices, plan.block)]
-    return [Piece(slice(0, plan.slices), tile) for tile in cut(plan.sizes[plan.tile_mode], plan.tile)]
-
-
-def cut(total: int, step: int) -> list[slice]:
-    """The numbers below `total` as slices of length `step`; the last may be shorter."""
-    return [slice(start, min(start + step, total)) for start in range(0, total, step)]
-
-
-def _first(tile: slice | None) -> int:
-    return 0 if tile is None else tile.start

@@ -5,7 +5,6 @@ from math import ceil, prod
 
 from ringlet.amounts import format_bytes
 from ringlet.checks import check_number
-from ringlet.solvers.engine.block_work import pieces_of
 from ringlet.solvers.engine.cluster_regions import region_tasks
 from ringlet.solvers.engine.core_plan import GEMM_RATE
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
@@ -95,7 +94,7 @@ def _of_batches(
 ) -> tuple[int, int, int]:
     """Batches of a pass, bytes sent and bytes received: the other cores once a pass, rows with every batch."""
     numbers = _numbers(core, rank)
-    pieces = len(pieces_of(core.plan))
+    pieces = len(core.plan.pieces)
     batches = batch_count(core.plan, pieces, workers)
     rows = numbers.pop(core.plan.mode) * itemsize
     copies, parts = (1, 1) if core.plan.tile_mode is None else (batches, pieces)  # every tile has rows of all slices

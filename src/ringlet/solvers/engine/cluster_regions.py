@@ -14,8 +14,7 @@ from ringlet.ring.chain import Core, unfold
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.prefetch import hold
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import Source
 

@@ -11,12 +11,12 @@ the number of threads.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import ceil, prod
 
 from ringlet.sampling import sample_sizes
 
-__all__ = ["GEMM_RATE", "CorePlan", "core_sizes", "plan_core"]
+__all__ = ["GEMM_RATE", "CorePlan", "Piece", "core_sizes", "cut", "plan_core"]
 
 # Entries of the data in flight per thread: residuals and weights stay in the cache, and the interpreter's own work
 # between two array operations is small against them. Few entries are cut finer, to share them among threads.
@@ -25,6 +25,25 @@ _OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices s
 _TILES = 8  # a mode that is tiled at all is cut into at least so many tiles, to share them among threads
 _TURNING, _LONG_RUN = 4e-10, 32  # seconds for every entry that is not in a run of so many
 GEMM_RATE = 8e10  # operations a second of one core; for the choice only ratios matter
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Work for one thread: some slices of mode k, all columns or those of one tile.
+
+    Attributes
+    ----------
+    slices : slice
+        Of mode k.
+    tile : slice or None
+        Of the tiled mode.
+    blocks : tuple of slice
+        The slices a block at a time.
+    """
+
+    slices: slice
+    tile: slice | None
+    blocks: tuple[slice, ...]
 
 
 @dataclass(frozen=True)
@@ -64,37 +83,45 @@ class CorePlan:
     tile: int = 0
     block: int = 1
 
-    @property
+    @cached_property
     def slices(self) -> int:
         """Slices of mode k, I_k."""
         return self.sizes[self.mode]
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """Entries of one slice, J."""
         return prod(self.sizes) // self.slices
 
-    @property
+    @cached_property
     def entries(self) -> int:
         """Entries of the data that the update looks at."""
         return prod(self.sizes)
 
-    @property
+    @cached_property
     def columns_first(self) -> int:
         """Index combinations of the first part, jF."""
         return prod(self.sizes[mode] for mode in self.first)
 
-    @property
+    @cached_property
     def columns_second(self) -> int:
         """Index combinations of the second part, jS."""
         return prod(self.sizes[mode] for mode in self.second)
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """Modes of a block of slices as the products see it: k, then each part's modes in the data's own order."""
         return (self.mode, *sorted(self.first), *sorted(self.second))
 
-    @property
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All pieces of a pass, in the order in which their contributions are summed."""
+        blocks = cut(self.slices, self.block)
+        if self.tile_mode is None:
+            return tuple(Piece(block, None, (block,)) for block in blocks)
+        return tuple(Piece(slice(0, self.slices), tile, blocks) for tile in cut(self.sizes[self.tile_mode], self.tile))
+
+    @cached_property
     def flops(self) -> int:
         """Operations of one product of all slices with the subchain (an update makes three or four of them)."""
         if not self.second:
@@ -102,7 +129,7 @@ class CorePlan:
         between = self.alpha * self.bond * self.columns_first * self.slices
         return 2 * between * self.beta + 2 * self.alpha * self.bond * self.entries
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """Estimated time of one product of all slices with the subchain on one core, merging the parts included."""
         blocks = ceil(self.slices / self.block)
@@ -115,31 +142,31 @@ class CorePlan:
         merging = sum(_merge_flops(self, part) for part in (self.first, self.second)) / GEMM_RATE
         return self.tiles * blocks * one + merging / 3
 
-    @property
+    @cached_property
     def operator_entries(self) -> int:
         """Numbers in the merged parts of one tile."""
         return _operator_entries(self, self.tile_columns / self.columns)
 
-    @property
+    @cached_property
     def tiles(self) -> int:
         """Number of tiles."""
         return 1 if self.tile_mode is None else ceil(self.sizes[self.tile_mode] / self.tile)
 
-    @property
+    @cached_property
     def tile_columns(self) -> int:
         """Entries of one slice within a tile."""
         if self.tile_mode is None:
             return self.columns
         return self.columns // self.sizes[self.tile_mode] * self.tile
 
-    @property
+    @cached_property
     def tile_first(self) -> int:
         """Index combinations of the first part within a tile."""
         if self.tile_mode is None or self.tile_mode not in self.first:
             return self.columns_first
         return self.columns_first // self.sizes[self.tile_mode] * self.tile
 
-    @property
+    @cached_property
     def split(self) -> str:
         """The split in words, for people."""
         if not self.second:
@@ -166,6 +193,11 @@ def plan_core(sizes: tuple[int, ...], rank: tuple[int, ...], mode: int) -> CoreP
     """
     options = (_tiled(option) for option in _options(sizes, rank, mode))
     return min(options, key=lambda option: option.seconds + _turning_seconds(option))
+
+
+def cut(total: int, step: int) -> tuple[slice, ...]:
+    """The numbers below `total` as slices of length `step`; the last may be shorter."""
+    return tuple([slice(start, min(start + step, total)) for start in range(0, total, step)])
 
 
 def core_sizes(shape: Sequence[int], mode: int, samples: int | None) -> tuple[int, ...]:

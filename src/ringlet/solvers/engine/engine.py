@@ -21,8 +21,7 @@ from ringlet.solvers.engine.prefetch import Ahead, hold
 from ringlet.solvers.engine.regions import RegionPass, Regions
 from ringlet.solvers.engine.row_sampling import row_sketch
 from ringlet.solvers.engine.sampling_rule import SamplingRule
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import Pass, StreamedPass
+from ringlet.solvers.engine.streamed_pass import Pass, Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource, Source
 

@@ -1,12 +1,13 @@
 """What a whole fit will do and need, told before anything runs."""
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import prod
 
 from ringlet.amounts import format_bytes, round_up
 from ringlet.errors import BudgetError
 from ringlet.ring.gram import kept_numbers
-from ringlet.ring.ranks import bond_limits, parameters
+from ringlet.ring.ranks import bond_limits, parameters, unknowns_per_entry
 from ringlet.sampling import ChunkDraw
 from ringlet.solvers.engine.core_plan import CorePlan, core_sizes, plan_core
 from ringlet.sources import Chunks
@@ -67,6 +68,8 @@ class FitPlan:
     data_bytes, ring_bytes : int
     notes : tuple of str
         What the user should know before starting.
+    unknowns : float
+        Of a slice, over the entries of a slice, of the core for which that is largest.
     reads_ahead : bool
         While a part of stored data is used, the next is read.
     """
@@ -77,19 +80,20 @@ class FitPlan:
     data_bytes: int
     ring_bytes: int
     notes: tuple[str, ...]
+    unknowns: float
     reads_ahead: bool = False
 
-    @property
+    @cached_property
     def operations(self) -> int:
         """Floating-point operations of a sweep."""
         return sum(core.operations for core in self.cores)
 
-    @property
+    @cached_property
     def bytes_read(self) -> int:
         """Bytes of the data looked at, or of the chunks read, in a sweep."""
         return sum(core.bytes_read for core in self.cores)
 
-    @property
+    @cached_property
     def memory(self) -> int:
         """Peak working memory in bytes, cores included, beside data in memory."""
         return 2 * self.ring_bytes + max(core.memory for core in self.cores)
@@ -154,6 +158,7 @@ class FitWork:
     beside: int = 0
 
 
+@lru_cache(maxsize=64)  # the plan of a fit is asked for in several places
 def plan_fit(work: FitWork) -> FitPlan:
     """Plan the updates of all cores within a memory budget.
 
@@ -206,7 +211,9 @@ def plan_fit(work: FitWork) -> FitPlan:
             )
         )
     notes = _notes(shape, rank, ring_bytes, data_bytes)
-    return FitPlan(shape, rank, tuple(cores), data_bytes, ring_bytes, notes, reads_ahead)
+    return FitPlan(
+        shape, rank, tuple(cores), data_bytes, ring_bytes, notes, unknowns_per_entry(shape, rank), reads_ahead
+    )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core, merge
 from ringlet.sampling import draw_rows, leverage_distribution
-from ringlet.solvers.engine.sketch import Sketch
+from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.sources import ArraySource, Block, Chunks
 
 __all__ = ["RowSource", "row_core", "row_sketch"]

@@ -5,6 +5,7 @@ together, always in the same order, wherever they were computed.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -13,18 +14,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring.arrays import Mapper
-from ringlet.ring.chain import unfold
+from ringlet.ring.chain import Core, unfold
 from ringlet.robust import Kernel
-from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Weights, pieces_of
+from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Weights
 from ringlet.solvers.engine.core_plan import plan_core
-from ringlet.solvers.engine.sketch import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.engine.worker_batches import batch_count, split_pieces, work_on_batch
+from ringlet.sources import Source
 
-__all__ = ["Pass", "StreamedPass"]
+__all__ = ["Pass", "Sketch", "StreamedPass"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """What one core update looks at.
+
+    Attributes
+    ----------
+    source : Source
+    mode : int
+        The core that is updated, k.
+    index : tuple of int arrays
+        Indices used of every mode, all of mode k.
+    cores : list of arrays
+        The cores at those indices.
+    row_weights : array of length J, optional
+        Factor of every column (leverage sampling).
+    """
+
+    source: Source
+    mode: int
+    index: tuple[NDArray[np.intp], ...]
+    cores: list[Core]
+    row_weights: NDArray[np.floating[Any]] | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Indices used of every mode."""
+        return tuple(map(len, self.index))
 
 
 class Pass(Protocol):
@@ -63,7 +93,7 @@ class StreamedPass:
         mode, cores = sketch.mode, sketch.cores
         plan = plan_core(sketch.sizes, tuple([core.shape[0] for core in cores]), mode)
         self.rows = unfold(cores[mode])
-        self._pieces = pieces_of(plan)
+        self._pieces = plan.pieces
         self._source = sketch.source
         others = [np.ascontiguousarray(core[:, :0] if k == mode else core) for k, core in enumerate(cores)]
         self._inputs = PassInputs(sketch.index, others, plan, data_range, sketch.row_weights)

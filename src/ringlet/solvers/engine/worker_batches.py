@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Piece
-from ringlet.solvers.engine.core_plan import CorePlan
+from ringlet.solvers.engine.block_work import BlockWork, PassInputs
+from ringlet.solvers.engine.core_plan import CorePlan, Piece
 from ringlet.solvers.engine.prefetch import hold
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource, Source
@@ -21,7 +21,6 @@ __all__ = ["ENTRY_SECONDS", "Batch", "batch_count", "split_pieces", "work_on_bat
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
-Span = TypeVar("Span", slice, slice | None)
 
 _LEAST_SECONDS = 0.05  # of a batch: below that, sending it costs more than working on it
 _BATCHES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
@@ -89,9 +88,14 @@ def _held(source: Source, inputs: PassInputs, pieces: Sequence[Piece]) -> tuple[
         chosen.append(span if len(indices) == length else indices[span])
     held = hold(source, chosen, plan.order)
     own = replace(inputs, index=tuple(map(np.arange, held.shape)), cores=cores)
-    return held, own, [Piece(_behind(piece.slices, first.slices), _behind(piece.tile, first.tile)) for piece in pieces]
+    return held, own, [_behind(piece, first) for piece in pieces]
 
 
-def _behind(span: Span, first: Span) -> Span:
-    """A span of slices or columns, counted from where the first begins."""
-    return span if span is None or first is None else slice(span.start - first.start, span.stop - first.start)
+def _behind(piece: Piece, first: Piece) -> Piece:
+    """A piece whose slices and columns are counted from where the first begins."""
+    start = first.slices.start
+    slices, *blocks = (slice(span.start - start, span.stop - start) for span in (piece.slices, *piece.blocks))
+    if piece.tile is None or first.tile is None:
+        return Piece(slices, None, tuple(blocks))
+    tile = slice(piece.tile.start - first.tile.start, piece.tile.stop - first.tile.start)
+    return Piece(slices, tile, tuple(blocks))

@@ -27,18 +27,18 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
-from ringlet.robust import LOSSES, Kernel, PilotStats
+from ringlet.robust import LOSSES, Kernel, PilotStats, WidthRule
 from ringlet.robust.widths import NARROWING
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.scaled_step import CorePenalty, Solve, scaled_step, solver_of
-from ringlet.solvers.engine.sketch import Sketch
+from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.saved_state import NOT_SAVED, by_name, from_names
-from ringlet.solvers.sawrtrd.penalties import Penalties, unknowns_per_entry
+from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
 
@@ -87,7 +87,7 @@ class FitState:
     @property
     def rank(self) -> tuple[int, ...]:
         """The bond before every mode."""
-        return tuple([core.shape[0] for core in self.cores])
+        return self.plan.rank
 
     def with_core(self, k: int, core: Core) -> "FitState":
         """The same with another core k, of the same bonds."""
@@ -113,6 +113,9 @@ class Algorithm:
     scale : Scale
         Robust measures of the data.
     engine : Engine
+    width_rule : WidthRule
+    shares : tuple of arrays
+        For every mode, the observed part of each slice.
     last_sweep : int or None
         The number of the last sweep; None if other sweeps may come between one and the next.
     beside : int
@@ -123,6 +126,8 @@ class Algorithm:
     problem: Problem
     scale: Scale
     engine: Engine
+    width_rule: WidthRule
+    shares: tuple[Array64, ...]
     last_sweep: int | None = None
     beside: int = 0
 
@@ -135,7 +140,9 @@ class Algorithm:
         scale = measure(problem.source, problem.survey, problem.seed)
         check_representable(scale.data_range, working_dtype(problem.source.dtype, settings.dtype))
         engine = Engine(problem, settings.sampling_rule(), scale.data_range, resources, reads_ahead=plan.reads_ahead)
-        return cls(settings, problem, scale, engine, None if tuned else settings.sweeps, beside)
+        shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
+        rule, last_sweep = settings.width_rule(), None if tuned else settings.sweeps
+        return cls(settings, problem, scale, engine, rule, shares, last_sweep, beside)
 
     def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
         """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
@@ -185,7 +192,7 @@ class Algorithm:
         sigma, narrowest, idle = state.sigma, state.narrowest, state.idle_sweeps
         if pilots:
             width = pilots[-1].kernel.width
-            settling = self.settings.width_rule().adapts and width <= state.narrowest < inf
+            settling = self.width_rule.adapts and width <= state.narrowest < inf
             sigma, narrowest = width * data_range, NARROWING * width
             idle = 0 if any(report.moved for report in reports) else idle + 1
         cores = balanced_cores(state.cores)
@@ -218,7 +225,8 @@ class Algorithm:
         rule, resources = self.settings.sampling_rule(), replace(self.engine.resources, placement=placement)
         plan = self.settings.plan_of(problem, problem.rank, self.beside)
         engine = Engine(problem, rule, self.scale.data_range, resources, reads_ahead=plan.reads_ahead)
-        return replace(self, problem=problem, engine=engine)
+        shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
+        return replace(self, problem=problem, engine=engine, shares=shares)
 
     @property
     def mapper(self) -> Mapper:
@@ -231,9 +239,8 @@ class Algorithm:
         loss, data_range = LOSSES[self.settings.loss], self.scale.data_range
         if not residuals.size:
             return PilotStats(Kernel(state.sigma / data_range, loss))
-        rule = self.settings.width_rule()
-        width = rule.width(residuals, data_range)
-        if rule.adapts:
+        width = self.width_rule.width(residuals, data_range)
+        if self.width_rule.adapts:
             width = max(state.penalties.width * width, state.narrowest)
         return PilotStats.of(residuals, Kernel(width, loss))
 
@@ -251,12 +258,12 @@ class Algorithm:
         level = gram.trace() / gram.size
         if not (isfinite(level) and level > 0.0):
             return None, None
-        unknowns, observed = unknowns_per_entry(shape, state.rank), survey.observed / prod(shape)
-        strength = state.penalties.ridge_for(unknowns, pilot.mean_weight * observed)
+        trusted = pilot.mean_weight * (survey.observed / prod(shape))
+        strength = state.penalties.ridge_for(state.plan.unknowns, trusted)
         ridge = self.scale.penalty_unit * strength * level
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
-        part = pilot.mean_weight * sketch.columns / (prod(shape) // shape[k])  # of the entries, that count
-        shares = (survey.shares(k) * part).astype(state.cores[k].dtype)[:, np.newaxis]
+        part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
+        shares = (self.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
         solve = solver_of(gram, ridge, smooth, self.mapper, self.engine.gram_room(gram.size))
         profile = self.engine.resources.profile
         solve = solve if profile is None else profile.timed("solve", solve)
@@ -338,7 +345,8 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
     closes = all(after == bonds[(k + 1) % len(bonds)][0] for k, (_, after) in enumerate(bonds))
     if any(len(found) != 3 for found in shapes) or not closes or tuple(found[1] for found in shapes) != shape:
         raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of shape {shape}")
-    plan = algorithm.settings.plan_of(algorithm.problem, state.rank, algorithm.beside)
+    rank = tuple(before for before, _ in bonds)
+    plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
     state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)
     return replace(state, last_gram=state.grams.unfolding_gram(len(shape) - 1))
 

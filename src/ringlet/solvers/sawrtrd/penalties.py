@@ -1,12 +1,8 @@
 """Penalties on the cores: their strengths, and where the ridge comes from if none is given."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
-from ringlet.ring.ranks import bond_limits
-
-__all__ = ["Penalties", "automatic_ridge", "unknowns_per_entry"]
+__all__ = ["Penalties", "automatic_ridge"]
 
 # The rule of `automatic_ridge`. Measured, see docs/decisions.
 _RIDGE_FACTOR = 2.0  # strength at one unknown an entry, squared
@@ -58,11 +54,3 @@ def automatic_ridge(unknowns: float, trusted: float) -> float:
     trusted = max(trusted, _LEAST_TRUSTED)
     doubt = min(1.0, _RIDGE_ONSET * (1.0 - trusted))
     return doubt * min(max(_RIDGE_FACTOR * (unknowns / trusted) ** 2, _RIDGE_LEAST), _RIDGE_MOST)
-
-
-def unknowns_per_entry(shape: Sequence[int], rank: Sequence[int]) -> float:
-    """Unknowns of a slice over entries of a slice, of the core for which that is largest."""
-    limits = bond_limits(shape, rank)
-    return max(
-        [limits[mode] * limits[(mode + 1) % len(shape)] * length / prod(shape) for mode, length in enumerate(shape)]
-    )

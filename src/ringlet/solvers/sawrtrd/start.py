@@ -1,7 +1,7 @@
 """What a fit starts from: the scale of the data, a typical value, and cores that give a nearly constant tensor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import copysign
 from typing import Any
 
@@ -43,25 +43,22 @@ class Scale:
     reach : float
         Width, in data ranges, that the kernel must start with so that what stands out from a flat background is
         not taken for outliers; 0 without such a background.
+    level : float
+        How far the data lie from zero, in data ranges; at least 1.
+    penalty_unit : float
+        What penalties are relative to, in mean diagonals of the Gram matrix. Where data lie far from zero, a constant
+        makes up most of that matrix, and a penalty in proportion would wipe out what varies.
     """
 
     data_range: float
     centre: float
     reach: float
+    level: float = field(init=False)
+    penalty_unit: float = field(init=False)
 
-    @property
-    def level(self) -> float:
-        """How far the data lie from zero, in data ranges; at least 1."""
-        return max(1.0, abs(self.centre))
-
-    @property
-    def penalty_unit(self) -> float:
-        """What penalties are relative to, in mean diagonals of the Gram matrix.
-
-        Where data lie far from zero, a constant makes up most of that matrix, and a penalty in proportion would wipe
-        out what varies.
-        """
-        return (_HALF / max(abs(self.centre), _HALF)) ** 2
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", max(1.0, abs(self.centre)))
+        object.__setattr__(self, "penalty_unit", (_HALF / max(abs(self.centre), _HALF)) ** 2)
 
 
 def measure(source: Source, found: Survey, seed: int) -> Scale:

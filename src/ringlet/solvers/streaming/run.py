@@ -13,6 +13,7 @@ from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, refold, unfold
 from ringlet.ring.gram import KroneckerSum, relative_change
 from ringlet.ring.mixed import mixed_gram
+from ringlet.ring.ranks import unknowns_per_entry
 from ringlet.robust import LOSSES, Kernel, PilotStats
 from ringlet.robust.widths import NARROWING
 from ringlet.sampling import Purpose, draw_subtensor, stream
@@ -20,13 +21,11 @@ from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.engine import draw_pilot
 from ringlet.solvers.engine.gram_solve import GramFactor
 from ringlet.solvers.engine.scaled_step import CorePenalty, scaled_step, solver_of
-from ringlet.solvers.engine.sketch import Sketch
 from ringlet.solvers.engine.smoothness import FollowingFactor, laplacian, roughness
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.result import ExtendOptions
 from ringlet.solvers.ring_snapshot import fill_empty
-from ringlet.solvers.sawrtrd.penalties import unknowns_per_entry
 from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.streaming.new_slices import Slices
 
