@@ -40,7 +40,7 @@ def merge(cores: Sequence[Core]) -> Core:
     array of shape ``(r_first, prod(I_j), r_last)``
         Slice ``(i_1, .., i_m)`` (the last index fastest) is the matrix product of the cores' lateral slices.
     """
-    if _fold_cost(cores) <= _fold_cost([core.swapaxes(0, 2) for core in reversed(cores)]):
+    if len(cores) <= 2 or _fold_cost(cores) <= _fold_cost([core.swapaxes(0, 2) for core in reversed(cores)]):
         return reduce(_merge_two, cores)
     return reduce(lambda right, left: _merge_two(left, right), reversed(cores))
 

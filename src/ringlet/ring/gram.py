@@ -185,7 +185,7 @@ class GramChain:
         b in r_{k+1}, b fastest.
         """
         at = (k - self._first_mode) % len(self._cores)
-        return KroneckerSum(self._all_pairs(self._prefix_at(at)), self._all_pairs(self._suffix_at(at)))
+        return KroneckerSum(*(self._all_pairs(self._product(at, reverse=reverse)) for reverse in (False, True)))
 
     def unfolding_gram(self, k: int) -> Array64:
         """``D = A_k G_k A_k^T``, the Gram matrix of the ring's mode-k unfolding, at evenly spaced slices if many."""
@@ -202,18 +202,13 @@ class GramChain:
         full[self._pairs[::-1]] = products.swapaxes(1, 2)
         return full.reshape(c * c, *products.shape[1:])
 
-    def _prefix_at(self, position: int) -> Array64:
-        found = self._prefix[position]
+    def _product(self, position: int, *, reverse: bool) -> Array64:
+        """Partial products of the transfer matrices before a position; in reverse, of those after it."""
+        products, neighbour = (self._suffix, position + 1) if reverse else (self._prefix, position - 1)
+        found = products[position]
         if found is None:
-            before = self._prefix_at(position - 1)
-            found = self._prefix[position] = self._pass_through(before, position - 1, reverse=False)
-        return found
-
-    def _suffix_at(self, position: int) -> Array64:
-        found = self._suffix[position]
-        if found is None:
-            after = self._suffix_at(position + 1)
-            found = self._suffix[position] = self._pass_through(after, position + 1, reverse=True)
+            found = self._pass_through(self._product(neighbour, reverse=reverse), neighbour, reverse=reverse)
+            products[position] = found
         return found
 
     def _pass_through(self, products: Array64, position: int, *, reverse: bool) -> Array64:

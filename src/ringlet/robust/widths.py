@@ -1,7 +1,7 @@
 """Where the kernel width sigma is decided: rules that take it from the residuals of a pilot, a small random sample."""
 
 from dataclasses import dataclass
-from math import inf, isnan, nan
+from math import inf, nan
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,11 +45,6 @@ class WidthRule:
     floor: float = 0.0
     fixed: float = inf
 
-    @property
-    def adapts(self) -> bool:
-        """Whether the width follows the residuals."""
-        return self.rule is not None
-
     def width(self, residuals: Floats, data_range: float) -> float:
         """Sigma for these residuals, at least one; residuals and sigma are in units of `data_range`."""
         if self.rule is not None:
@@ -76,11 +71,6 @@ class PilotStats:
     kernel: Kernel
     loss: float = nan
     mean_weight: float = 1.0
-
-    @property
-    def measured(self) -> bool:
-        """Whether the pilot held observed entries."""
-        return not isnan(self.loss)
 
     @classmethod
     def of(cls, residuals: Floats, kernel: Kernel) -> "PilotStats":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
-from ringlet.solvers.engine.core_plan import CorePlan, Piece
+from ringlet.solvers.engine.core_plan import CorePlan, Piece, SliceBlock
 from ringlet.solvers.engine.subchain import Operator, Resources, build_operator
 from ringlet.sources import Source
 
@@ -60,13 +60,13 @@ class Weights:
         In units of the data's range.
     kept : array or None
         One number an entry, written by the gradient and read by the line search; None: they are computed twice.
-    all_one : list
-        Slices and tiles of the blocks whose weights are all one.
+    all_one : set of int
+        Where the blocks begin whose weights are all one.
     """
 
     kernel: Kernel
     kept: Floats | None = None
-    all_one: list[tuple[slice, slice | None]] = field(default_factory=list)
+    all_one: set[int] = field(default_factory=set)
 
 
 class BlockWork:
@@ -94,7 +94,7 @@ class BlockWork:
     def gradient(self, piece: Piece, *, weights: Weights) -> Floats:
         """Rows of ``d = (W o P o (X - A S^T)) S``."""
 
-        def weighted(operator: Operator, block: slice) -> Floats:
+        def weighted(operator: Operator, block: SliceBlock) -> Floats:
             residuals, factors = self._weighted(operator, block, piece.tile, weights)
             if factors is not None:
                 with self._part("weights"):
@@ -105,14 +105,14 @@ class BlockWork:
 
     def right_hand_side(self, piece: Piece) -> Floats:
         """Rows of ``X S``."""
-        return self._adjoint(piece, lambda _operator, block: self._gather(block, piece.tile)[0])
+        return self._adjoint(piece, lambda _operator, block: self._gather(block.slices, piece.tile)[0])
 
     def plain_gradient(self, piece: Piece) -> tuple[Floats, float]:
         """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
         squares: list[float] = []
 
-        def plain(operator: Operator, block: slice) -> Floats:
-            residuals, _ = self._residuals(operator, block, piece.tile)
+        def plain(operator: Operator, block: SliceBlock) -> Floats:
+            residuals, _ = self._residuals(operator, block.slices, piece.tile)
             squares.append(float(np.vdot(residuals, residuals)))
             return residuals
 
@@ -124,12 +124,10 @@ class BlockWork:
         for block in piece.blocks:
             if weights.kept is None:
                 _, factors = self._weighted(operator, block, piece.tile, weights)
-            elif (block, piece.tile) in weights.all_one:
-                factors = None
             else:
-                factors = self._kept(block, piece.tile, weights.kept)
+                factors = None if block.first in weights.all_one else weights.kept[block.first : block.stop]
             with self._part("search"):
-                step = operator.forward(direction[block], "step")
+                step = operator.forward(direction[block.slices], "step")
                 if factors is None:
                     total += float(np.vdot(step, step))
                 else:
@@ -141,34 +139,34 @@ class BlockWork:
         """Residuals of the observed entries, a vector for each block."""
         operator, found = self._operator_for(piece), []
         for block in piece.blocks:
-            residuals, observed = self._residuals(operator, block, piece.tile)
+            residuals, observed = self._residuals(operator, block.slices, piece.tile)
             found.append(residuals.ravel().copy() if observed is None else residuals[observed])
         return found
 
-    def _adjoint(self, piece: Piece, entries: Callable[[Operator, slice], Floats]) -> Floats:
+    def _adjoint(self, piece: Piece, entries: Callable[[Operator, SliceBlock], Floats]) -> Floats:
         """Rows of ``Y S`` for entries Y, made a block of slices at a time."""
         operator, first = self._operator_for(piece), piece.slices.start
         rows = np.empty((piece.slices.stop - first, self._rows.shape[1]), self._rows.dtype)
         for block in piece.blocks:
             block_entries = entries(operator, block)
             with self._part("adjoint"):
-                rows[block.start - first : block.stop - first] = operator.adjoint(block_entries)
+                rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(block_entries)
         return rows
 
     def _weighted(
-        self, operator: Operator, block: slice, tile: slice | None, weights: Weights
+        self, operator: Operator, block: SliceBlock, tile: slice | None, weights: Weights
     ) -> tuple[Floats, Floats | None]:
         """Residuals, and their weights W o P (None: all one). What is missing has weight zero."""
-        residuals, observed = self._residuals(operator, block, tile)
+        residuals, observed = self._residuals(operator, block.slices, tile)
         kernel, row_weights = weights.kernel, self._inputs.row_weights
         if np.isinf(kernel.width) and observed is None and row_weights is None:
-            weights.all_one.append((block, tile))
+            weights.all_one.add(block.first)
             return residuals, None
         with self._part("weights"):
             if weights.kept is None:
                 factors = self._workspace.array("weights", residuals.shape, residuals.dtype)
             else:
-                factors = self._kept(block, tile, weights.kept)
+                factors = weights.kept[block.first : block.stop].reshape(residuals.shape)
             if np.isinf(kernel.width):
                 factors.fill(1.0)
             else:
@@ -178,18 +176,6 @@ class BlockWork:
             if row_weights is not None:
                 factors *= row_weights if tile is None else row_weights[tile]
         return residuals, factors
-
-    def _kept(self, block: slice, tile: slice | None, kept: Floats) -> Floats:
-        """The place of a block's weights among all that are kept."""
-        plan = self._plan
-        columns = plan.columns
-        before = 0
-        if tile is not None and plan.tile_mode is not None:
-            before = tile.start * plan.entries // plan.sizes[plan.tile_mode]
-            columns = columns // plan.sizes[plan.tile_mode] * (tile.stop - tile.start)
-        count = block.stop - block.start
-        first = before + block.start * columns
-        return kept[first : first + count * columns].reshape(count, columns)
 
     def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""

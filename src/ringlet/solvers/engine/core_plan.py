@@ -16,7 +16,7 @@ from math import ceil, prod
 
 from ringlet.sampling import sample_sizes
 
-__all__ = ["GEMM_RATE", "CorePlan", "Piece", "core_sizes", "cut", "plan_core"]
+__all__ = ["GEMM_RATE", "CorePlan", "Piece", "SliceBlock", "core_sizes", "cut", "plan_core"]
 
 # Entries of the data in flight per thread: residuals and weights stay in the cache, and the interpreter's own work
 # between two array operations is small against them. Few entries are cut finer, to share them among threads.
@@ -25,6 +25,22 @@ _OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices s
 _TILES = 8  # a mode that is tiled at all is cut into at least so many tiles, to share them among threads
 _TURNING, _LONG_RUN = 4e-10, 32  # seconds for every entry that is not in a run of so many
 GEMM_RATE = 8e10  # operations a second of one core; for the choice only ratios matter
+
+
+@dataclass(frozen=True)
+class SliceBlock:
+    """Slices of mode k that are worked on at once.
+
+    Attributes
+    ----------
+    slices : slice
+    first, stop : int
+        Where their entries lie among all entries of the pass, in the order of the work.
+    """
+
+    slices: slice
+    first: int
+    stop: int
 
 
 @dataclass(frozen=True)
@@ -37,13 +53,12 @@ class Piece:
         Of mode k.
     tile : slice or None
         Of the tiled mode.
-    blocks : tuple of slice
-        The slices a block at a time.
+    blocks : tuple of SliceBlock
     """
 
     slices: slice
     tile: slice | None
-    blocks: tuple[slice, ...]
+    blocks: tuple[SliceBlock, ...]
 
 
 @dataclass(frozen=True)
@@ -116,10 +131,14 @@ class CorePlan:
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """All pieces of a pass, in the order in which their contributions are summed."""
-        blocks = cut(self.slices, self.block)
+        spans = cut(self.slices, self.block)
         if self.tile_mode is None:
-            return tuple(Piece(block, None, (block,)) for block in blocks)
-        return tuple(Piece(slice(0, self.slices), tile, blocks) for tile in cut(self.sizes[self.tile_mode], self.tile))
+            return tuple(Piece(span, None, (_block(span, 0, self.columns),)) for span in spans)
+        length, pieces = self.sizes[self.tile_mode], []
+        for tile in cut(length, self.tile):
+            before, columns = tile.start * self.entries // length, self.columns // length * (tile.stop - tile.start)
+            pieces.append(Piece(slice(0, self.slices), tile, tuple(_block(span, before, columns) for span in spans)))
+        return tuple(pieces)
 
     @cached_property
     def flops(self) -> int:
@@ -198,6 +217,10 @@ def plan_core(sizes: tuple[int, ...], rank: tuple[int, ...], mode: int) -> CoreP
 def cut(total: int, step: int) -> tuple[slice, ...]:
     """The numbers below `total` as slices of length `step`; the last may be shorter."""
     return tuple([slice(start, min(start + step, total)) for start in range(0, total, step)])
+
+
+def _block(slices: slice, before: int, columns: int) -> SliceBlock:
+    return SliceBlock(slices, before + slices.start * columns, before + slices.stop * columns)
 
 
 def core_sizes(shape: Sequence[int], mode: int, samples: int | None) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ class Engine:
         self._source = source
         self._seed = problem.seed
         self._layout_rank = problem.rank  # samples of stored data are laid out as updates of this rank read them
-        self._sampling = sampling
+        self._sampling, self._by_rows = sampling, sampling.by_rows
         self._data_range = data_range
         self.resources = resources
         self._weights_room: Floats = np.empty(0)
@@ -93,7 +93,7 @@ class Engine:
             The update that follows, if that is certain: its sample of stored data is read meanwhile.
         """
         source, shape, mode = self._source, self._source.shape, moment[1]
-        if self._sampling.by_rows and isinstance(source, ArraySource) and self._sampling.samples is not None:
+        if self._by_rows and isinstance(source, ArraySource) and self._sampling.samples is not None:
             rng = stream(self._seed, Purpose.SAMPLE, *moment)
             return row_sketch(source, cores, mode, self._sampling.samples, rng, by_leverage=self._sampling.by_leverage)
         index = self._index(moment, columns)
@@ -130,7 +130,10 @@ class Engine:
         regions, resources = self._regions, self.resources
         placement = resources.placement
         if regions is None:
-            return StreamedPass(sketch, self._data_range, resources, self._weights_of(plan, mode, sketch))
+            kept = plan.kept_entries if plan.cores[mode].keeps_weights else 0
+            if kept > self._weights_room.size:
+                self._weights_room = np.empty(kept, sketch.cores[sketch.mode].dtype)
+            return StreamedPass(sketch, self._data_range, resources, self._weights_room if kept else None)
         if placement is not None and len(regions.blocks) >= placement.slots:
             return ClusterRegions(regions.blocks, sketch, self._data_range, placement)
 
@@ -156,16 +159,6 @@ class Engine:
         for reader in (self._held, self._regions):
             if reader is not None:
                 reader.close()
-
-    def _weights_of(self, plan: FitPlan, mode: int, sketch: Sketch) -> Floats | None:
-        """Memory for the weights of an update, if the plan keeps them."""
-        if not plan.cores[mode].keeps_weights:
-            return None
-        dtype = sketch.cores[sketch.mode].dtype
-        largest = max([core.plan.entries for core in plan.cores if core.keeps_weights])
-        if self._weights_room.size < largest or self._weights_room.dtype != dtype:
-            self._weights_room = np.empty(largest, dtype)
-        return self._weights_room
 
     def _index(self, moment: Moment, columns: int | None = None) -> Indices:
         """Indices used of every mode, all of the mode that is updated."""

@@ -98,6 +98,11 @@ class FitPlan:
         """Peak working memory in bytes, cores included, beside data in memory."""
         return 2 * self.ring_bytes + max(core.memory for core in self.cores)
 
+    @cached_property
+    def kept_entries(self) -> int:
+        """Entries of the largest update whose weights are kept from the gradient to the line search."""
+        return max((core.plan.entries for core in self.cores if core.keeps_weights), default=0)
+
     def table(self) -> list[tuple[str, ...]]:
         """Rows for people: a heading, one row a core, and the whole sweep."""
         rows: list[tuple[str, ...]] = [("mode", "entries used", "products", "Gflop", "read", "memory")]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
-from ringlet.solvers.engine.core_plan import cut
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.engine.streamed_pass import Pass
@@ -150,5 +149,6 @@ def scaled_step(
     return h
 
 
-def _blocks(rows: Floats) -> tuple[slice, ...]:
-    return cut(len(rows), max(1, _BLOCK_NUMBERS // rows.shape[1]))
+def _blocks(rows: Floats) -> list[slice]:
+    step = max(1, _BLOCK_NUMBERS // rows.shape[1])
+    return [slice(start, start + step) for start in range(0, len(rows), step)]

@@ -6,7 +6,7 @@ together, always in the same order, wherever they were computed.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -99,6 +99,7 @@ class StreamedPass:
         self._inputs = PassInputs(sketch.index, others, plan, data_range, sketch.row_weights)
         self._resources = resources
         self._weights_room = weights_room
+        self._work: BlockWork | None = None  # here, where it is needed
         placement = resources.placement
         self._batches = 1 if placement is None else batch_count(plan, len(self._pieces), placement.slots)
 
@@ -112,8 +113,8 @@ class StreamedPass:
         return float(sum(self._each(partial(BlockWork.curvature, weights=weights), direction)))
 
     def residuals(self) -> Floats:
-        """Residuals of all observed entries, as one vector: only for passes over few entries, in this thread."""
-        return np.concatenate([block for piece in self._pieces for block in self._work.residuals(piece)])
+        """Residuals of all observed entries, as one vector: only for passes over few entries."""
+        return np.concatenate([block for blocks in self._each(BlockWork.residuals) for block in blocks])
 
     def right_hand_side(self) -> Floats:
         """Rows of ``X S``, the right-hand side of the normal equations of plain least squares."""
@@ -136,13 +137,11 @@ class StreamedPass:
         if placement is not None and self._batches > 1:
             batches = split_pieces(self._pieces, self._batches, self.rows, direction)
             return chain.from_iterable(placement.map(work_on_batch, (self._inputs, compute), batches))
+        if self._work is None:
+            self._work = BlockWork(self._source, self._inputs, self.rows, self._resources)
         given = {} if direction is None else {"direction": direction}
         mapper: Mapper = self._resources.mapper
         return mapper(partial(compute, self._work, **given), self._pieces)
-
-    @cached_property
-    def _work(self) -> BlockWork:
-        return BlockWork(self._source, self._inputs, self.rows, self._resources)
 
     def _summed(self, parts: Iterable[Floats]) -> Floats:
         """Rows of all slices, from the rows of every piece; tiles add up."""

@@ -114,19 +114,19 @@ def _in_data_order(cores: Sequence[Core], modes: Sequence[int]) -> Core:
     return unmerged.transpose(0, *(axes + 1), len(modes) + 1).reshape(merged.shape)
 
 
+@dataclass(frozen=True)
 class _Subchain:
     """S_k^T formed, as a matrix (a*b, J)."""
 
-    def __init__(self, matrix: Floats, workspace: Workspace) -> None:
-        self._matrix = matrix
-        self._workspace = workspace
+    matrix: Floats
+    workspace: Workspace
 
     def forward(self, rows: Floats, name: str) -> Floats:
-        out = self._workspace.array(name, (len(rows), self._matrix.shape[1]), rows.dtype)
-        return np.matmul(rows, self._matrix, out=out)
+        out = self.workspace.array(name, (len(rows), self.matrix.shape[1]), rows.dtype)
+        return np.matmul(rows, self.matrix, out=out)
 
     def adjoint(self, residuals: Floats) -> Floats:
-        return residuals @ self._matrix.T
+        return residuals @ self.matrix.T
 
 
 class _Split:

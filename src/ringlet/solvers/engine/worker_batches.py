@@ -92,10 +92,12 @@ def _held(source: Source, inputs: PassInputs, pieces: Sequence[Piece]) -> tuple[
 
 
 def _behind(piece: Piece, first: Piece) -> Piece:
-    """A piece whose slices and columns are counted from where the first begins."""
+    """A piece whose slices and columns are counted from where the first begins; its weights are not kept."""
     start = first.slices.start
-    slices, *blocks = (slice(span.start - start, span.stop - start) for span in (piece.slices, *piece.blocks))
-    if piece.tile is None or first.tile is None:
-        return Piece(slices, None, tuple(blocks))
-    tile = slice(piece.tile.start - first.tile.start, piece.tile.stop - first.tile.start)
-    return Piece(slices, tile, tuple(blocks))
+    blocks = [replace(block, slices=_shifted(block.slices, start)) for block in piece.blocks]
+    tile = None if piece.tile is None or first.tile is None else _shifted(piece.tile, first.tile.start)
+    return Piece(_shifted(piece.slices, start), tile, tuple(blocks))
+
+
+def _shifted(span: slice, start: int) -> slice:
+    return slice(span.start - start, span.stop - start)

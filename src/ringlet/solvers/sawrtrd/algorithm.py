@@ -17,7 +17,7 @@ what comes out. The cores are those of the data divided by their range. AWRTRD i
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite, nan, prod
+from math import inf, isfinite, isnan, nan, prod
 
 import numpy as np
 
@@ -160,18 +160,21 @@ class Algorithm:
 
     def sweep(self, state: FitState, number: int) -> tuple[FitState, SweepReport]:
         """Update every core once, in a sweep of this number."""
-        reports = []
-        for k in range(len(state.cores)):
-            state, report = self.update(state, number, k)
+        reports, order = [], len(state.cores)
+        for k in range(order):
+            then: Moment | None = (number, k + 1)  # the update that follows
+            if k + 1 == order:
+                then = (number + 1, 0) if self.last_sweep is not None and number < self.last_sweep else None
+            state, report = self.update(state, number, k, then)
             reports.append(report)
         return self.report(state, reports)
 
-    def update(self, state: FitState, number: int, k: int, *, alone: bool = False) -> tuple[FitState, CoreReport]:
-        """Update core k; `alone` if no other update of this sweep follows."""
-        engine, rows = self.engine, None
-        moment, then = (number, k), None if alone else self._following(number, k, len(state.cores))
+    def update(self, state: FitState, number: int, k: int, then: Moment | None = None) -> tuple[FitState, CoreReport]:
+        """Update core k; `then` is the update that follows, if that is certain."""
+        engine, rows, moment = self.engine, None, (number, k)
+        columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
-            sketch = engine.sample(state.cores, moment, columns=self._few_columns(state, k), then=then)  # X_I, P_I
+            sketch = engine.sample(state.cores, moment, columns=columns, then=then)  # X_I, P_I
             pilot = self._pilot(state, sketch, moment)  # sigma
             penalty, solve = self._scaling(state, sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
@@ -185,14 +188,14 @@ class Algorithm:
     def report(self, state: FitState, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """Close a sweep: the state that the next one begins at, and what the driver needs to know."""
         data_range = self.scale.data_range
-        pilots = [report.pilot for report in reports if report.pilot.measured]
+        pilots = [report.pilot for report in reports if not isnan(report.pilot.loss)]  # those that held data
         gram = state.grams.unfolding_gram(len(state.cores) - 1)  # D = A_N G_N A_N^T
         change = relative_change(gram, state.last_gram) * self.scale.level  # against the data's range, not their level
         settling = not pilots  # samples without data say nothing of convergence
         sigma, narrowest, idle = state.sigma, state.narrowest, state.idle_sweeps
         if pilots:
             width = pilots[-1].kernel.width
-            settling = self.width_rule.adapts and width <= state.narrowest < inf
+            settling = self.width_rule.rule is not None and width <= state.narrowest < inf
             sigma, narrowest = width * data_range, NARROWING * width
             idle = 0 if any(report.moved for report in reports) else idle + 1
         cores = balanced_cores(state.cores)
@@ -240,7 +243,7 @@ class Algorithm:
         if not residuals.size:
             return PilotStats(Kernel(state.sigma / data_range, loss))
         width = self.width_rule.width(residuals, data_range)
-        if self.width_rule.adapts:
+        if self.width_rule.rule is not None:
             width = max(state.penalties.width * width, state.narrowest)
         return PilotStats.of(residuals, Kernel(width, loss))
 
@@ -269,22 +272,16 @@ class Algorithm:
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
 
-    def _few_columns(self, state: FitState, k: int) -> int | None:
+    def _few_columns(self, rank: tuple[int, ...], k: int) -> int | None:
         """As many columns of data in memory as a slice needs, if these are fewer than the solver asks for."""
-        source, rank = self.problem.source, state.enough_for
-        if rank is None or source.chunks is not None:
+        source = self.problem.source
+        if source.chunks is not None:
             return None
         columns, length = prod(source.shape) // source.shape[k], source.shape[k]
         unknowns = rank[k] * rank[(k + 1) % len(rank)]
         observed = self.problem.survey.observed / prod(source.shape)
         enough = max(int(_ENTRIES_PER_UNKNOWN * unknowns / observed), _LEAST_ENTRIES // length) + 1
         return enough if enough < min(self.settings.sampling_rule().samples or inf, columns) else None
-
-    def _following(self, number: int, k: int, order: int) -> Moment | None:
-        """The core update after this one; None where something else may be tried first."""
-        if k + 1 < order:
-            return number, k + 1
-        return (number + 1, 0) if self.last_sweep is not None and number < self.last_sweep else None
 
 
 class RingRun:

@@ -194,7 +194,7 @@ class ExtensionRun:
             return False
         rule, settling = self._solver.width_rule(), False
         width = rule.width(residuals, self._extension.data_range)
-        if rule.adapts:
+        if rule.rule is not None:
             width *= self._width_factor
             settling = width <= self._narrowest < inf
             width = max(width, self._narrowest)

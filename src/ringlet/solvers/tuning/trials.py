@@ -72,7 +72,7 @@ class Trials:
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """Where the update of one core leads from a state."""
-        return self.algorithm.update(state, number + trial * _TRIALS, mode, alone=True)[0]
+        return self.algorithm.update(state, number + trial * _TRIALS, mode)[0]
 
     def tuned(
         self, before: Candidate, number: int, tuned: TunedParameters, due: Mapping[int, int]
@@ -86,10 +86,11 @@ class Trials:
         exact = self.error(before) < _EXACT
         for mode in range(len(state.cores)):
             here, given = state, state.penalties
-            state, report = self.algorithm.update(here, number, mode)
+            then = (number, mode + 1) if mode + 1 < len(here.cores) else None
+            state, report = self.algorithm.update(here, number, mode, then)
             penalties = tuned.changed(due[mode], given, size, exact=exact) if mode in due else None
             if penalties is not None:
-                changed, other_report = self.algorithm.update(_with_penalties(here, penalties), number, mode)
+                changed, other_report = self.algorithm.update(_with_penalties(here, penalties), number, mode, then)
                 verdict = self.validator.compare(*map(self.validator.residuals, (changed.cores, state.cores)))
                 if tuned.answer(due[mode], given, penalties, verdict.certainty):
                     state, report, helped = changed, other_report, True
