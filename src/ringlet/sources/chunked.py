@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import FormatError, RingletError
 from ringlet.sources.base import Block, Chunks, Source
-from ringlet.sources.gathering import gather
-from ringlet.sources.observing import observed_entries
+from ringlet.sources.memory import gather, observed_entries
 
 __all__ = ["CELL_ENTRIES", "ChunkedSource", "regular_chunks", "row_chunks"]
 

@@ -42,12 +42,12 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     >>> source.chunks, source.read((slice(0, 1), slice(0, 4)))[1].tolist()
     (((4, 2), (2, 2)), [[True, False, False, False]])
     """
-    source = _source_of("data", data)
+    source = ArraySource(data) if type(data) is np.ndarray else _source_of("data", data)
     _check_tensor(source)
     if mask is not None:
         check_coordinates(data, mask)
         return with_mask(source, mask)
-    beside = unused_mask(data)
+    beside = None if type(data) is np.ndarray else unused_mask(data)
     if beside is not None:
         warn(
             f"the array {beside!r} beside data is not used as a mask of an array object; give mask=, or the "

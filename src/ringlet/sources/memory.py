@@ -1,18 +1,22 @@
 """Arrays in memory (and memory-mapped files) as a source. The array is read, never copied whole, never changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.sources.base import Block, Chunks, slabs
-from ringlet.sources.gathering import gather
-from ringlet.sources.observing import observed_entries
 
-__all__ = ["ArraySource"]
+__all__ = ["ArraySource", "gather", "observed_entries"]
+
+_RUN = 64  # bytes of a block that lie together: longer runs are copied best by NumPy's own index arrays
+_ROW = 512  # bytes of a row of several modes that is fetched whole,
+_TAKEN = 1 / 16  # where the block uses at least this part of it
+_ROOM = 1 << 20  # bytes that are fetched together: they, or their offsets, stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +68,10 @@ class ArraySource:
     def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Values of a block, and which of them are observed (None: all), with the axes in the given order."""
         axes = order or tuple(range(len(block)))
-        turned = tuple(block[axis] for axis in axes)
+        turned = tuple([block[axis] for axis in axes])
         values = gather(self.array.transpose(axes), turned)
+        if self._is_complete:
+            return values, None
         return values, self._observed(values, lambda flags: gather(flags.transpose(axes), turned))
 
     def read_rows(
@@ -82,6 +88,10 @@ class ArraySource:
         given = None if self.mask is None else chosen(self.mask)
         unmasked = None if self.masked is None else ~chosen(self.masked)
         return observed_entries(values, self.missing, given, unmasked, nan=self._has_nan)
+
+    @cached_property
+    def _is_complete(self) -> bool:
+        return self.mask is None and self.masked is None and not self.missing and not self._has_nan
 
     @cached_property
     def _has_nan(self) -> bool:
@@ -101,3 +111,115 @@ def _entries_of_rows(
         return array.reshape(-1, length).take(places, axis=0).T
     axes = (mode, *(axis for axis in range(array.ndim) if axis != mode))
     return array.transpose(axes)[slices if isinstance(slices, slice) else slices[:, None], *rows]
+
+
+def gather(array: NDArray[Any], block: Block) -> NDArray[Any]:
+    """Outer indexing: the subtensor that one slice or sorted index array a mode span together.
+
+    Examples
+    --------
+    >>> gather(np.arange(12).reshape(3, 4), (np.array([0, 2]), slice(1, 3)))
+    array([[ 1,  2],
+           [ 9, 10]])
+    """
+    if all(isinstance(chosen, slice) for chosen in block):
+        return array[block]
+    by_stride = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+    memory, chosen = array.transpose(by_stride), tuple(block[axis] for axis in by_stride)
+    if not memory.flags.c_contiguous or _run_bytes(memory, chosen) >= _RUN:
+        return _by_lists(array, block)
+    return np.ascontiguousarray(_by_rows(memory, chosen).transpose(np.argsort(by_stride)))
+
+
+def _by_lists(array: NDArray[Any], block: Block) -> NDArray[Any]:
+    """NumPy's own index arrays: best where whole runs of the fastest modes are copied."""
+    lists = [axis for axis, chosen in enumerate(block) if not isinstance(chosen, slice)]
+    index: list[Any] = list(block)
+    for place, axis in enumerate(lists):
+        index[axis] = index[axis].reshape(-1, *(1,) * (len(lists) - place - 1))
+    part: NDArray[Any] = array[tuple(index)]
+    if lists[-1] - lists[0] >= len(lists):  # NumPy puts the axes of separated index arrays first
+        part = np.moveaxis(part, range(len(lists)), lists)
+    return part
+
+
+def _by_rows(memory: NDArray[Any], block: Block) -> NDArray[Any]:
+    """Rows of a C-contiguous array, fetched in memory order, and from them the entries of the block.
+
+    Memory is read in its own order, so that a cache line is loaded once, whatever order is requested.
+    """
+    shape = memory.shape
+    places = [
+        np.arange(length)[chosen] if isinstance(chosen, slice) else chosen
+        for chosen, length in zip(block, shape, strict=True)
+    ]
+    first, row, taken = memory.ndim, 1, 1  # modes from `first` on make up a row
+    while first > 0:
+        wider, more = row * shape[first - 1], taken * len(places[first - 1])
+        if more < _TAKEN * wider or (row > 1 and wider * memory.itemsize > _ROW):
+            break
+        first, row, taken = first - 1, wider, more
+    outer, together = first, max(row * memory.itemsize, 8)  # rows that differ in modes from `outer` on come together
+    while outer > 0 and (together * len(places[outer - 1]) <= _ROOM or together < _ROOM // 16):
+        outer -= 1
+        together *= len(places[outer])
+    starts, within = _offsets(places[outer:first], shape[outer:first]), _offsets(places[first:], shape[first:])
+    begins = _offsets(places[:outer], shape[:outer]) * prod(shape[outer:first])
+    rows, out = memory.reshape(-1, row), np.empty((len(begins), len(starts), taken), memory.dtype)
+    whole = np.array_equal(within, np.arange(row))
+    for begin, target in zip(begins, out, strict=True):
+        if whole:
+            rows[begin:].take(starts, axis=0, out=target, mode="clip")
+        else:
+            rows[begin:].take(starts, axis=0, mode="clip").take(within, axis=1, out=target, mode="clip")
+    return out.reshape([len(place) for place in places])
+
+
+def _offsets(places: Sequence[NDArray[np.intp]], shape: Sequence[int]) -> NDArray[np.intp]:
+    """Where the entries at these indices of an array of this shape lie, in order."""
+    offsets = np.zeros(1, np.intp)
+    for place, length in zip(places, shape, strict=True):
+        offsets = (offsets[:, None] * length + place).ravel()
+    return offsets
+
+
+def _run_bytes(memory: NDArray[Any], block: Block) -> int:
+    """Bytes of a C-contiguous array that lie together within the block."""
+    run = memory.itemsize
+    for chosen, length in zip(block[::-1], memory.shape[::-1], strict=True):
+        if not isinstance(chosen, slice):
+            break
+        count = len(range(*chosen.indices(length)))
+        run *= count
+        if count < length:
+            break
+    return run
+
+
+def observed_entries(
+    values: NDArray[Any], missing: Iterable[float], *given: NDArray[np.bool_] | None, nan: bool = True
+) -> NDArray[np.bool_] | None:
+    """Mask of the observed entries; None if no entry is missing.
+
+    Parameters
+    ----------
+    values : array
+        NaN means missing, unless `nan` states that there are none.
+    missing : iterable of numbers
+        Values that mean missing.
+    given : arrays of bool, or None
+        True = observed.
+
+    Examples
+    --------
+    >>> observed_entries(np.array([1.0, np.nan, 3.0, 4.0]), [3.0], np.array([True, True, True, False]))
+    array([ True, False, False, False])
+    """
+    parts = [part for part in given if part is not None]
+    if nan and values.dtype.kind == "f":
+        parts.append(~np.isnan(values))
+    parts += [np.asarray(values != value) for value in missing]
+    if not parts:
+        return None
+    observed: NDArray[np.bool_] = reduce(np.logical_and, parts)
+    return None if observed.all() else observed

@@ -4,7 +4,7 @@
 that is cheaper, with) the subchain being formed. All large products are single matrix products.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
@@ -22,8 +22,6 @@ from ringlet.solvers.engine.core_plan import CorePlan
 __all__ = ["Operator", "Resources", "Workspace", "build_operator"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
-
-_UNTIMED = nullcontext()
 
 
 class Workspace(local):
@@ -54,16 +52,18 @@ class Resources:
     profile : Profile or None
         Records where the time goes: gather, forward, weights, adjoint, search, Gram, solve.
     workspace : Workspace
+    part : callable
+        ``part(name)`` is a context whose time counts towards a part of the profile, if there is one.
     """
 
     mapper: Mapper = map
     placement: Placement | None = None
     profile: Profile | None = None
     workspace: Workspace = field(default_factory=Workspace)
+    part: Callable[[str], AbstractContextManager[Any]] = field(init=False)
 
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """Count the time of a block of code towards a part, if there is a profile."""
-        return _UNTIMED if self.profile is None else self.profile.part(name)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "part", nullcontext if self.profile is None else self.profile.part)
 
 
 class Operator(Protocol):

@@ -27,8 +27,7 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
-from ringlet.robust import LOSSES, Kernel, PilotStats, WidthRule
-from ringlet.robust.widths import NARROWING
+from ringlet.robust import LOSSES, NARROWING, Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
@@ -191,6 +190,7 @@ class Algorithm:
         pilots = [report.pilot for report in reports if not isnan(report.pilot.loss)]  # those that held data
         gram = state.grams.unfolding_gram(len(state.cores) - 1)  # D = A_N G_N A_N^T
         change = relative_change(gram, state.last_gram) * self.scale.level  # against the data's range, not their level
+        count = len(pilots) or nan
         settling = not pilots  # samples without data say nothing of convergence
         sigma, narrowest, idle = state.sigma, state.narrowest, state.idle_sweeps
         if pilots:
@@ -204,9 +204,9 @@ class Algorithm:
         state = replace(state, sigma=sigma, narrowest=narrowest, idle_sweeps=idle, last_gram=gram)
         return state, SweepReport(
             change=change,
-            loss=_mean([pilot.loss for pilot in pilots]) * data_range * data_range,
+            loss=sum([pilot.loss for pilot in pilots]) / count * data_range * data_range,
             sigma=sigma,
-            mean_weight=_mean([pilot.mean_weight for pilot in pilots]),
+            mean_weight=sum([pilot.mean_weight for pilot in pilots]) / count,
             stalled=idle >= _IDLE_SWEEPS,
             settling=settling,
         )
@@ -346,7 +346,3 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
     plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
     state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)
     return replace(state, last_gram=state.grams.unfolding_gram(len(shape) - 1))
-
-
-def _mean(numbers: Sequence[float]) -> float:
-    return sum(numbers) / len(numbers) if numbers else nan

@@ -14,8 +14,7 @@ from ringlet.ring.chain import Core, refold, unfold
 from ringlet.ring.gram import KroneckerSum, relative_change
 from ringlet.ring.mixed import mixed_gram
 from ringlet.ring.ranks import unknowns_per_entry
-from ringlet.robust import LOSSES, Kernel, PilotStats
-from ringlet.robust.widths import NARROWING
+from ringlet.robust import LOSSES, NARROWING, Kernel, PilotStats
 from ringlet.sampling import Purpose, draw_subtensor, stream
 from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.engine import draw_pilot
