@@ -35,7 +35,6 @@ __all__ = ["FitRequest", "Init", "Rank", "bonds_of", "default_solver"]
 Rank: TypeAlias = int | Sequence[int] | str | RankChoice | None
 Init: TypeAlias = TensorRing | Sequence[NDArray[Any]]
 
-_SWEEPS = 80  # of the automatic solver: it begins with small ranks, of which sweeps cost little
 _SMALL = 1 << 22  # entries up to which AWRTRD, which uses all of them, costs no more than a sample
 
 
@@ -44,8 +43,7 @@ def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
 
     Its penalties are chosen by held-out entries.
     """
-    kind = AWRTRD if prod(shape) <= _SMALL else SAWRTRD
-    return kind(smooth="auto", sweeps=_SWEEPS)
+    return AWRTRD() if prod(shape) <= _SMALL else SAWRTRD()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,8 +135,8 @@ class Kernel:
 class WidthRule:
     """How a solver chooses the width of its kernel.
 
-    An adaptive width begins at the spread of the data and narrows slowly, so that entries which an unfinished model
-    does not reach yet are not taken for outliers.
+    Any width begins wide and narrows slowly, so that entries which an unfinished model does not reach yet are not taken
+    for outliers. An adaptive width then follows the residuals; a fixed one is reached and stays.
 
     Attributes
     ----------
@@ -155,13 +155,29 @@ class WidthRule:
     floor: float = 0.0
     fixed: float = inf
 
-    def width(self, residuals: Floats, data_range: float) -> float:
-        """Sigma for these residuals, at least one; residuals and sigma are in units of `data_range`."""
+    def width(self, residuals: Floats, data_range: float, narrowest: float, factor: float = 1.0) -> tuple[float, bool]:
+        """Sigma for these residuals, at least one, and whether it is still on its way.
+
+        Parameters
+        ----------
+        residuals : array
+            In units of `data_range`, as sigma.
+        data_range : float
+        narrowest : float
+            The width must not go below it yet; 0 at the beginning.
+        factor : float
+            Of an adaptive width.
+        """
         if self.rule is not None:
-            return kernel_width(residuals, self.rule, self.factor, self.floor)
+            width = factor * kernel_width(residuals, self.rule, self.factor, self.floor)
+            return max(width, narrowest), width <= narrowest < inf
         itemsize = residuals.dtype.itemsize
-        width = max(self.fixed / data_range, _LEAST_WIDTH[itemsize])
-        return width if width < _LARGEST_WIDTH[itemsize] else inf
+        fixed = max(self.fixed / data_range, _LEAST_WIDTH[itemsize])
+        if fixed >= _LARGEST_WIDTH[itemsize]:
+            return inf, False
+        if narrowest == 0.0:  # the first time: as wide as the residuals are
+            narrowest = kernel_width(residuals, "iqr", DEFAULT_FACTORS["iqr"], fixed)
+        return max(fixed, narrowest), fixed < narrowest
 
 
 @dataclass(frozen=True)
@@ -176,20 +192,24 @@ class PilotStats:
         Mean loss; NaN of a pilot without observed entries, which says nothing.
     mean_weight : float
         Mean weight: about the share of the entries that is trusted.
+    settling : bool
+        The width is still on its way to where its rule wants it.
     """
 
     kernel: Kernel
     loss: float = nan
     mean_weight: float = 1.0
+    settling: bool = False
 
     @classmethod
-    def of(cls, residuals: Floats, kernel: Kernel) -> "PilotStats":
+    def of(cls, residuals: Floats, kernel: Kernel, *, settling: bool = False) -> "PilotStats":
         """The mean loss and the mean weight of residuals, at least one, under this kernel."""
         width, loss = kernel.width, kernel.loss
         if width == inf:
-            return cls(kernel, float(np.mean(0.5 * residuals.astype(np.float64) ** 2)))
+            return cls(kernel, float(np.mean(0.5 * residuals.astype(np.float64) ** 2)), settling=settling)
         weights = loss.weight(residuals, width, np.empty_like(residuals))
-        return cls(kernel, float(np.mean(loss.value(residuals, width))), float(np.mean(weights)))
+        mean_weight = float(np.mean(weights))
+        return cls(kernel, float(np.mean(loss.value(residuals, width))), mean_weight, settling)
 
 
 def kernel_width(residuals: Floats, rule: str, factor: float, floor: float) -> float:

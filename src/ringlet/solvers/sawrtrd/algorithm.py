@@ -147,7 +147,8 @@ class Algorithm:
         """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
         problem, scale, settings = self.problem, self.scale, self.settings
         shape, dtype = problem.source.shape, working_dtype(problem.source.dtype, settings.dtype)
-        narrowest = scale.reach  # no narrower in the first sweep: what stands out from a background is kept
+        # No narrower in the first sweep: what stands out from a background is kept. A fixed width begins at the range.
+        narrowest = scale.reach if self.width_rule.rule is not None else 1.0
         if problem.init is not None and rank is None:
             cores = given_start(problem.init, shape, problem.rank, scale.data_range, dtype)
             narrowest = 0.0
@@ -195,7 +196,7 @@ class Algorithm:
         sigma, narrowest, idle = state.sigma, state.narrowest, state.idle_sweeps
         if pilots:
             width = pilots[-1].kernel.width
-            settling = self.width_rule.rule is not None and width <= state.narrowest < inf
+            settling = pilots[-1].settling
             sigma, narrowest = width * data_range, NARROWING * width
             idle = 0 if any(report.moved for report in reports) else idle + 1
         cores = balanced_cores(state.cores)
@@ -242,10 +243,8 @@ class Algorithm:
         loss, data_range = LOSSES[self.settings.loss], self.scale.data_range
         if not residuals.size:
             return PilotStats(Kernel(state.sigma / data_range, loss))
-        width = self.width_rule.width(residuals, data_range)
-        if self.width_rule.rule is not None:
-            width = max(state.penalties.width * width, state.narrowest)
-        return PilotStats.of(residuals, Kernel(width, loss))
+        width, settling = self.width_rule.width(residuals, data_range, state.narrowest, state.penalties.width)
+        return PilotStats.of(residuals, Kernel(width, loss), settling=settling)
 
     def _scaling(
         self, state: FitState, sketch: Sketch, pilot: PilotStats, k: int

@@ -33,12 +33,13 @@ class RobustRing(IterativeSolver):
     patience: ClassVar[int] = 2
     distributes: ClassVar[bool] = True
 
+    sweeps: int = 80
     loss: Literal["correntropy", "cauchy", "huber", "l2"] = "correntropy"
     sigma: Literal["iqr", "maxabs", "trusted"] | float = "iqr"
     sigma_factor: float | None = None
     sigma_min: float = 0.15
     ridge: Literal["auto"] | float = "auto"
-    smooth: Literal["auto"] | float | Mapping[int, float] = 0.0
+    smooth: Literal["auto"] | float | Mapping[int, float] = "auto"
     scaling: Literal["global", "local", "none"] = "global"
 
     def __post_init__(self) -> None:
@@ -57,7 +58,7 @@ class RobustRing(IterativeSolver):
             object.__setattr__(self, "smooth", dict(self.smooth))  # the caller's may change
         else:
             check_number_or(("auto",), "smooth", self.smooth, at_least=0)
-        if self.scaling == "none" and (self.ridge not in ("auto", 0) or self.smooth != 0):
+        if self.scaling == "none" and not (self.ridge in ("auto", 0) and self.smooth in ("auto", 0)):
             given = f"ridge={self.ridge!r}, smooth={self.smooth!r}"
             raise ArgumentError(f"{given} is not allowed with scaling='none', which has no penalties; leave them out")
 
@@ -87,8 +88,12 @@ class RobustRing(IterativeSolver):
         return Penalties(ridge, tuple([smooth.get(mode, 0.0) for mode in range(order)]))
 
     def tunes(self, choice: RankChoice | None) -> bool:
-        """Whether held-out entries have to decide something: the rank, if there is a `choice`, or the smoothness."""
-        return choice is not None or self.smooth == "auto"
+        """Whether held-out entries have to decide something: the rank, if there is a `choice`, or the smoothness.
+
+        Without scaling, or from single rows, there is no smoothness to decide about.
+        """
+        smooths = self.scaling != "none" and not self.sampling_rule().by_rows
+        return choice is not None or (smooths and self.smooth == "auto")
 
     @property
     def tunes_width(self) -> bool:

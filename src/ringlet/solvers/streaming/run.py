@@ -1,8 +1,9 @@
 """An extension under way: the new slices, and the other cores, as they move towards them."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, prod
+from math import isfinite, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -191,12 +192,10 @@ class ExtensionRun:
         residuals = self._stream(self._sketch(self._mode, index)).residuals()
         if not residuals.size:
             return False
-        rule, settling = self._solver.width_rule(), False
-        width = rule.width(residuals, self._extension.data_range)
-        if rule.rule is not None:
-            width *= self._width_factor
-            settling = width <= self._narrowest < inf
-            width = max(width, self._narrowest)
+        rule, narrowest = self._solver.width_rule(), self._narrowest
+        if rule.rule is None:  # the fit has reached its fixed width already
+            narrowest = narrowest or sys.float_info.min
+        width, settling = rule.width(residuals, self._extension.data_range, narrowest, self._width_factor)
         self._pilot = PilotStats.of(residuals, Kernel(width, LOSSES[self._solver.loss]))
         self._narrowest = NARROWING * width
         return settling
