@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ringlet.restoration.restore import restore
     from ringlet.ring import TensorRing
     from ringlet.solvers.base import Plan, Solver
-    from ringlet.solvers.rank_choice import budget, target
+    from ringlet.solvers.rank_choice import background, budget, target
     from ringlet.solvers.records import Status, SweepRecord
     from ringlet.solvers.result import Estimate, Fit
     from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
@@ -30,6 +30,7 @@ __all__ = [
     "Status",
     "SweepRecord",
     "TensorRing",
+    "background",
     "baselines",
     "budget",
     "complete",
@@ -56,6 +57,7 @@ _HOMES = {
     "SweepRecord": "ringlet.solvers.records",
     "TensorRing": "ringlet.ring",
     "baselines": "ringlet.baselines",
+    "background": "ringlet.solvers.rank_choice",
     "budget": "ringlet.solvers.rank_choice",
     "complete": "ringlet.api",
     "decompose": "ringlet.api",

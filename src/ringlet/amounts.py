@@ -1,11 +1,11 @@
-"""Parse and format amounts of memory."""
+"""Parse and format amounts of memory and time."""
 
 import re
 from numbers import Real
 
 from ringlet.errors import ArgumentError
 
-__all__ = ["format_bytes", "parse_bytes", "round_up"]
+__all__ = ["format_bytes", "parse_bytes", "parse_seconds", "round_up"]
 
 _UNITS = {
     "": 1,
@@ -18,6 +18,9 @@ _UNITS = {
     "gi": 2**30,
     "ti": 2**40,
 }
+
+_SECONDS = {"s": 1.0, "sec": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
+_LONGEST = 1e9  # seconds: thirty years
 
 
 def parse_bytes(amount: float | str, name: str = "memory") -> int:
@@ -39,6 +42,25 @@ def parse_bytes(amount: float | str, name: str = "memory") -> int:
     raise ArgumentError(
         f"{name}={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes"
     )
+
+
+def parse_seconds(amount: float | str, name: str = "time") -> float:
+    """Seconds from ``"60s"``, ``"2 min"``, ``"1.5h"`` or a plain number; errors name the argument.
+
+    Examples
+    --------
+    >>> parse_seconds("60s"), parse_seconds("2 min"), parse_seconds(0.5)
+    (60.0, 120.0, 0.5)
+    """
+    found = 0.0
+    if isinstance(amount, str):
+        match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*(s|sec|min|m|h)?\s*", amount.lower())
+        found = float(match[1]) * _SECONDS[match[2] or "s"] if match else 0.0
+    elif isinstance(amount, Real) and not isinstance(amount, bool) and 0 < amount < _LONGEST:
+        found = float(amount)
+    if found > 0:
+        return found
+    raise ArgumentError(f"{name}={amount!r} is not a time; write e.g. '60s', '5min', '1h' or a number of seconds")
 
 
 def format_bytes(amount: float) -> str:

@@ -1,7 +1,7 @@
 """The verbs: `decompose` data into a tensor ring, `complete` them into a dense estimate, `plan` what that will cost."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,15 @@ def decompose(
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 1,
     executor: DaskExecutor | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    sweeps: int | None = None,
+    tol: float | None = None,
+    loss: str | None = None,
+    sigma: str | float | None = None,
+    ridge: str | float | None = None,
+    smooth: str | float | Mapping[int, float] | None = None,
+    time: float | str | None = None,
 ) -> Fit:
     """Fit a tensor ring to data with missing and wrong entries.
 
@@ -52,7 +61,8 @@ def decompose(
         to that size of the stored ring, and ``ringlet.target(psnr=35)`` stops where that is reached. These three are
         for AWRTRD and SAWRTRD.
     solver : solver, optional
-        By default AWRTRD for small tensors and SAWRTRD for large ones, with ``smooth="auto"``.
+        By default AWRTRD for small tensors and SAWRTRD for large ones. ``SAWRTRD.paper()`` and ``AWRTRD.paper()`` are
+        the printed methods.
     mask : bool array-like, store or path, of the same shape, optional
         True = observed; combines with NaN, ``numpy.ma`` and fill values.
     seed : int
@@ -74,6 +84,12 @@ def decompose(
     executor : DaskExecutor, optional
         A cluster to do the passes over the data; the result is the same, to the bit. For dask arrays it is by default
         the cluster of the active client, if there is one.
+    memory, threads, sweeps, tol, loss, sigma, ridge, smooth : optional
+        Hyper-parameters of the solver, given or default; see `AWRTRD`. Left out, they are those of the solver, whose
+        own defaults are the same.
+    time : float or str, optional
+        Seconds, or e.g. ``"60s"``, ``"5min"``: the best ring by then is given back. The result of a fit that is ended
+        by its time depends on the speed of the machine.
 
     Returns
     -------
@@ -106,6 +122,17 @@ def decompose(
         checkpoint=checkpoint,
         every=every,
         executor=executor,
+        time=time,
+        fields={
+            "memory": memory,
+            "threads": threads,
+            "sweeps": sweeps,
+            "tol": tol,
+            "loss": loss,
+            "sigma": sigma,
+            "ridge": ridge,
+            "smooth": smooth,
+        },
     )
     result = request.run(as_source(data, mask))
     assert isinstance(result, Fit)  # noqa: S101 - the solver fits a ring

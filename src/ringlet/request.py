@@ -1,14 +1,16 @@
 """What a caller asks for, checked, and the fit of it: the one way from arguments to a result."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from math import prod
+from dataclasses import dataclass, field, fields, replace
+from math import inf, prod
+from time import perf_counter
 from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from ringlet.amounts import parse_seconds
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
@@ -30,7 +32,7 @@ from ringlet.sources import Source
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
-__all__ = ["FitRequest", "Init", "Rank", "bonds_of", "default_solver"]
+__all__ = ["FitRequest", "Init", "Rank", "bonds_of", "default_solver", "with_fields"]
 
 Rank: TypeAlias = int | Sequence[int] | str | RankChoice | None
 Init: TypeAlias = TensorRing | Sequence[NDArray[Any]]
@@ -50,7 +52,8 @@ def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
 class FitRequest:
     """What a caller asks for, beside the data; see `ringlet.decompose`.
 
-    `policy` decides how automatic fits are tuned.
+    `fields` are hyper-parameters that replace those of the solver; None: as the solver has it. `policy` decides how
+    automatic fits are tuned.
     """
 
     solver: Solver | None = None
@@ -62,12 +65,15 @@ class FitRequest:
     checkpoint: str | os.PathLike[str] | None = None
     every: int = 1
     executor: DaskExecutor | None = None
+    time: float | str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
     policy: TuningPolicy = field(default_factory=TuningPolicy)
 
     def run(self, source: Source) -> Fit | Estimate:
         """Check everything, then fit."""
-        solver = self.solver or default_solver(source.shape)
-        callback = self.callback
+        start, callback = perf_counter(), self.callback
+        solver = with_fields(self.solver or default_solver(source.shape), self.fields)
+        deadline = inf if self.time is None else start + parse_seconds(self.time)
         if callback is not None and not callable(callback):
             raise ArgumentTypeError(
                 f"callback={callback!r} cannot be called; give a function of one argument, the state"
@@ -78,7 +84,7 @@ class FitRequest:
             self._started(solver, problem) as run,
         ):
             seen = None if callback is None else _with_labels(callback, source)
-            status, history = drive(run, solver.stop_rule(), RunOptions(seen, self.progress, kept))
+            status, history = drive(run, solver.stop_rule(), RunOptions(seen, self.progress, kept, deadline))
             snapshot, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
             ring = snapshot.ring()
             if ring is None:
@@ -124,6 +130,15 @@ class FitRequest:
         if choice is None and solver.finds_rank:
             _warn_if_underdetermined(bonds, found.observed, source.shape)
         return Problem(source, found, bonds, int(self.seed), self.init, executor, choice)
+
+
+def with_fields(solver: Solver, given: Mapping[str, Any]) -> Solver:
+    """The solver with some hyper-parameters replaced; None keeps its own."""
+    wanted = {name: value for name, value in given.items() if value is not None}
+    for name in wanted:
+        if all(one.name != name for one in fields(solver)):
+            raise ArgumentError(f"{name} is not allowed with {type(solver).__name__}, which has no such parameter")
+    return replace(solver, **wanted)
 
 
 def _extender(solver: Solver, run: Run, trusted: float) -> RingExtender | None:
@@ -180,7 +195,9 @@ def bonds_of(
             f"rank={rank!r} is not allowed with {type(solver).__name__}, which needs a rank, e.g. rank=5; "
             "AWRTRD and SAWRTRD can find one"
         )
-    return start_rank(shape, choice.most_parameters(shape, itemsize)), choice
+    if choice.still is not None and not -len(shape) <= choice.still < len(shape):
+        raise ArgumentError(f"rank={rank!r} names mode {choice.still}, but the data have modes 0 to {len(shape) - 1}")
+    return start_rank(shape, choice.most_parameters(shape, itemsize), choice.still), choice
 
 
 def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:

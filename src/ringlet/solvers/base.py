@@ -22,6 +22,7 @@ from ringlet.solvers.records import RunState, Snapshot, SweepReport
 from ringlet.sources import Chunks, Source, Survey, survey
 
 __all__ = [
+    "HurriedRun",
     "IterativeSolver",
     "Plan",
     "PreparedRun",
@@ -119,6 +120,15 @@ class PreparedRun(Run, Protocol):
 
     def prepare(self) -> None:
         """Do it."""
+        ...
+
+
+@runtime_checkable
+class HurriedRun(Run, Protocol):
+    """A fit that can end in a few sweeps when the time runs out."""
+
+    def hurry(self) -> None:
+        """End soon."""
         ...
 
 

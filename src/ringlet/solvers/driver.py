@@ -2,17 +2,20 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import inf
 from time import perf_counter
 from typing import Protocol
 
 import numpy as np
 
 from ringlet.errors import ArgumentError, FormatError
-from ringlet.solvers.base import PreparedRun, ResumableRun, Run, StopRule
+from ringlet.solvers.base import HurriedRun, PreparedRun, ResumableRun, Run, StopRule
 from ringlet.solvers.progress import show_progress
 from ringlet.solvers.records import Callback, Saved, State, Status, SweepRecord, SweepReport
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
+
+_LAST_SWEEPS = 4.0  # that fit into the time left: a run that has something to do at its end begins with it
 
 
 class Checkpoint(Protocol):
@@ -50,11 +53,14 @@ class RunOptions:
     checkpoint : Checkpoint or None
         For a `ResumableRun`: go on from what it holds, and keep it current. A fit that has ended is not swept again;
         one that was interrupted, stopped by its callback, or has used its sweeps goes on if there are sweeps left.
+    deadline : float
+        Time of `perf_counter` by which the last sweep should end.
     """
 
     callback: Callback | None = None
     progress: bool = False
     checkpoint: Checkpoint | None = None
+    deadline: float = inf
 
 
 def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[Status, tuple[SweepRecord, ...]]:
@@ -93,6 +99,11 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
                     return Status.STOPPED, tuple(history)
                 if ended is not None:
                     return ended, tuple(history)
+                sweeps_left = (options.deadline - perf_counter()) / record.seconds
+                if sweeps_left < 1.0:
+                    return Status.TIME_USED, tuple(history)
+                if sweeps_left < _LAST_SWEEPS and isinstance(run, HurriedRun):
+                    run.hurry()
         except KeyboardInterrupt:
             return Status.INTERRUPTED, tuple(history)
     return Status.SWEEPS_USED, tuple(history)
@@ -106,9 +117,11 @@ def _ended(report: SweepReport, quiet: int, rule: StopRule) -> Status | None:
     """How the fit has ended by itself; None if it has not."""
     if report.done:
         return Status.DONE
-    if report.stalled:
-        return Status.STALLED
-    return Status.CONVERGED if report.converged or quiet >= rule.patience else None
+    if not (report.stalled or report.converged or quiet >= rule.patience):
+        return None
+    if report.distrusts:
+        return Status.DISTRUSTED
+    return Status.STALLED if report.stalled else Status.CONVERGED
 
 
 def _resumed(run: Run, rule: StopRule, checkpoint: Checkpoint | None) -> tuple[list[SweepRecord], int, Status | None]:

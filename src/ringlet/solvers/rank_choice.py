@@ -8,7 +8,7 @@ from ringlet.amounts import parse_bytes
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["RankChoice", "budget", "target"]
+__all__ = ["RankChoice", "background", "budget", "target"]
 
 _SMALLER = 5  # times: an automatic ring has at most this part of the data's numbers,
 _TARGET_SMALLER = 2  # and this part where it has to reach a target, or where the data are tiny
@@ -26,12 +26,18 @@ class RankChoice:
         Largest stored ring.
     psnr : float or None
         Enough on held-out entries, in decibels.
+    trusted : bool
+        Only trusted entries count towards it.
+    still : int or None
+        A mode whose two bonds stay 1: the tensor does not change along it but for a factor.
     parameters : int or None
         Most numbers in the ring, where neither of these says it.
     """
 
     bytes: int | None = None
     psnr: float | None = None
+    trusted: bool = False
+    still: int | None = None
     parameters: int | None = None
 
     @classmethod
@@ -52,7 +58,10 @@ class RankChoice:
         """As a caller writes it."""
         if self.bytes is not None:
             return f"budget({self.bytes})"
-        return "'auto'" if self.psnr is None else f"target(psnr={self.psnr})"
+        if self.still is not None:
+            return f"background(mode={self.still})"
+        trusted = ", trusted=True" if self.trusted else ""
+        return "'auto'" if self.psnr is None else f"target(psnr={self.psnr}{trusted})"
 
     def most_parameters(self, shape: Sequence[int], itemsize: int) -> int:
         """Numbers that the ring may have at most."""
@@ -90,14 +99,40 @@ def budget(amount: int | str) -> RankChoice:
     return RankChoice(bytes=parse_bytes(amount, "amount"))
 
 
-def target(*, psnr: float) -> RankChoice:
-    """The smallest rank that reaches a quality on held-out entries; for `rank=`.
+def background(mode: int = -1) -> RankChoice:
+    """The rank of what stays the same along a mode, e.g. before a still camera; for `rank=`.
+
+    The two bonds of that mode stay 1; the others are found as for ``rank="auto"``. What moves is not in the ring, and
+    `Fit.outliers` finds it.
+
+    Parameters
+    ----------
+    mode : int
+        Time; by default the last mode.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> scene = np.add.outer(np.arange(12.0), np.cos(np.arange(10.0)))
+    >>> video = np.repeat(scene[:, :, np.newaxis], 8, axis=2)
+    >>> video[3, 2:6, 4] = 99.0                 # something passes by
+    >>> ringlet.decompose(video, ringlet.background()).ring.rank[::2]
+    (1, 1)
+    """
+    check_number("mode", mode, whole=True)
+    return RankChoice(still=int(mode))
+
+
+def target(*, psnr: float, trusted: bool = False) -> RankChoice:
+    """The smallest rank that reaches a quality; for `rank=`.
 
     Parameters
     ----------
     psnr : float
-        Peak signal-to-noise ratio in decibels. The peak is the data's range, gross outliers left out, and wrong
-        entries do not count.
+        Peak signal-to-noise ratio in decibels, estimated on held-out entries. The peak is the data's range, gross
+        outliers left out.
+    trusted : bool
+        Wrong entries do not count; by default all observed entries do.
 
     Examples
     --------
@@ -106,4 +141,4 @@ def target(*, psnr: float) -> RankChoice:
     35
     """
     check_number("psnr", psnr, above=0)
-    return RankChoice(psnr=psnr)
+    return RankChoice(psnr=psnr, trusted=bool(trusted))

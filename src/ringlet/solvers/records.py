@@ -25,6 +25,15 @@ class Status(Enum):
         "All sweeps were used while the estimate was still changing: the result is usable; give more sweeps, "
         "or a larger tol, if it should settle."
     )
+    DISTRUSTED = (
+        "The estimate stopped changing, but less than half of the observed entries are trusted. Either the kernel is "
+        "too narrow for what this rank can describe (give a larger sigma or rank, or loss='huber'), or most entries are "
+        "wrong."
+    )
+    TIME_USED = (
+        "The time given was used while the estimate was still changing: the result is the best so far; give more time "
+        "if it should settle."
+    )
     STALLED = (
         "No core could be improved any further: the data are fitted exactly, or nothing of them is trusted. "
         "If the fit is poor, try another seed, a wider kernel (sigma_factor, sigma_min) or loss='huber'."
@@ -80,6 +89,8 @@ class SweepReport:
     ----------
     stalled : bool
         Nothing moved: further sweeps are of no use.
+    distrusts : bool
+        Less than half of the observed entries are trusted.
     settling : bool
         The objective itself is still changing: a small change does not mean convergence yet.
     done : bool
@@ -94,6 +105,7 @@ class SweepReport:
     mean_weight: float = 1.0
     held_out: float = nan
     stalled: bool = False
+    distrusts: bool = False
     settling: bool = False
     done: bool = False
     converged: bool = False

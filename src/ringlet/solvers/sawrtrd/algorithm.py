@@ -209,6 +209,7 @@ class Algorithm:
             sigma=sigma,
             mean_weight=sum([pilot.mean_weight for pilot in pilots]) / count,
             stalled=idle >= _IDLE_SWEEPS,
+            distrusts=sum([pilot.mean_weight for pilot in pilots]) < 0.5 * len(pilots),
             settling=settling,
         )
 

@@ -8,22 +8,43 @@ import numpy as np
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import bond_limits, parameters
 
-__all__ = ["equalise_bond", "largest_rank", "sides", "start_rank", "widen", "wider_rank", "with_features"]
+__all__ = [
+    "equalise_bond",
+    "largest_rank",
+    "sides",
+    "start_rank",
+    "still_bonds",
+    "widen",
+    "wider_rank",
+    "with_features",
+]
 
 _START = 3  # bonds that a fit begins with
 _LEAST_STEP = 1.1  # factor: a bond that may grow by less does not grow, for a trial would cost much and gain little
 
 
-def start_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
-    """Small bonds to begin with.
+def still_bonds(mode: int, modes: int) -> tuple[int, int]:
+    """The two bonds of a mode along which nothing changes.
+
+    Examples
+    --------
+    >>> still_bonds(-1, 4)
+    (3, 0)
+    """
+    return mode % modes, (mode + 1) % modes
+
+
+def start_rank(shape: Sequence[int], most: int, still: int | None = None) -> tuple[int, ...]:
+    """Small bonds to begin with; those of a `still` mode are 1.
 
     Examples
     --------
     >>> start_rank((512, 512, 3), 10**6)
     (3, 3, 3)
     """
+    narrow = () if still is None else still_bonds(still, len(shape))
     for bond in range(_START, 1, -1):
-        rank = bond_limits(shape, (bond,) * len(shape))
+        rank = bond_limits(shape, [1 if k in narrow else bond for k in range(len(shape))])
         if parameters(shape, rank) <= most:
             return rank
     return (1,) * len(shape)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import log, log10
+from math import inf, log, log10
 
 from ringlet.errors import BudgetError
 from ringlet.ring.bond import canonical_bond
@@ -10,7 +10,8 @@ from ringlet.ring.chain import Core
 from ringlet.ring.ranks import parameters
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.base import Problem
-from ringlet.solvers.tuning.bond_expansion import equalise_bond, sides, widen, wider_rank, with_features
+from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.tuning.bond_expansion import equalise_bond, sides, still_bonds, widen, wider_rank, with_features
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 from ringlet.solvers.tuning.tuned_parameters import Tuning
 
@@ -76,7 +77,9 @@ class BondGrowth:
     def __init__(self, problem: Problem, most: int) -> None:
         self._shape = problem.source.shape
         self._seed = problem.seed
-        self._psnr = None if problem.choice is None else problem.choice.psnr
+        choice = problem.choice or RankChoice()
+        self._psnr, self._trusted = choice.psnr, choice.trusted
+        self._still = () if choice.still is None else still_bonds(choice.still, len(self._shape))
         self.state = GrowthState(most, ended=problem.choice is None)
 
     def begin_again(self) -> None:
@@ -107,7 +110,13 @@ class BondGrowth:
 
     def reached(self, trials: Trials, best: Candidate) -> bool:
         """Whether a target was given and the ring is as good on held-out entries."""
-        return self._psnr is not None and -20 * log10(trials.error(best)) >= self._psnr
+        return self._psnr is not None and self.psnr(trials, best) >= self._psnr
+
+    def psnr(self, trials: Trials, best: Candidate) -> float:
+        """Of the held-out entries, or of those that are trusted; the peak is the data's range."""
+        validator = trials.validator
+        error = (validator.error if self._trusted else validator.plain_error)(best.residuals)
+        return inf if error == 0.0 else -20 * log10(error)
 
     def next_rank(self, trials: Trials, best: Candidate) -> tuple[int, ...] | None:
         """All bonds wider that may be; None once growth has ended."""
@@ -183,6 +192,8 @@ class BondGrowth:
             return {}
         options = {}
         for bond, width in enumerate(best.state.rank):
+            if bond in self._still:
+                continue
             factor = _STEP if width >= _WIDE and not self.state.failures else _SMALL_STEP
             wider = wider_rank(self._shape, best.state.rank, bond, factor, self.state.most)
             if wider is not None:

@@ -67,7 +67,7 @@ def coarse_start(policy: TuningPolicy, solver: RobustRing, problem: Problem, thr
 def _factors(policy: TuningPolicy, solver: RobustRing, problem: Problem) -> tuple[int, ...] | None:
     """How many slices of every mode a block has; None if there should be none."""
     source, choice = problem.source, problem.choice
-    open_to_choice = choice is not None and choice.bytes is None and solver.smooth == "auto"
+    open_to_choice = choice is not None and choice.bytes is None and choice.still is None and solver.smooth == "auto"
     if (
         not open_to_choice
         or problem.init is not None

@@ -8,7 +8,7 @@ fitted twice.
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
-from math import inf, isnan, log10, nan, prod
+from math import inf, isnan, nan, prod
 
 from ringlet.errors import ArgumentError, DataWarning, warn
 from ringlet.execution import Placement, Threads
@@ -163,6 +163,7 @@ class TunedRun:
         solver, scale, choice = algorithm.settings, algorithm.scale, whole.choice
         self._whole = whole
         self._policy = policy
+        self._hurried = False
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         self._place = place
         self._coarse_start = coarse_start
@@ -215,8 +216,10 @@ class TunedRun:
 
     def sweep(self, number: int) -> SweepReport:
         """One round."""
-        if self._rounds.closing or (
-            self._idle() and not self._begins_again(number) and not self._tries_least_squares(number)
+        if (
+            self._hurried
+            or self._rounds.closing
+            or (self._idle() and not self._begins_again(number) and not self._tries_least_squares(number))
         ):
             return self._close(number)
         before = self._best
@@ -229,6 +232,10 @@ class TunedRun:
             self._grow(number, gain, tuning)
         error = self._trials.error(self._best) * self.scale.data_range
         return replace(self._best.report, settling=True, stalled=False, held_out=error)
+
+    def hurry(self) -> None:
+        """Go on with all entries, and end."""
+        self._hurried = True
 
     def _swept(self, number: int) -> tuple[Candidate, Tuning]:
         """Where a sweep leads in which parameters are tried, and what became of them."""
@@ -327,7 +334,7 @@ class TunedRun:
         choice = self._whole.choice
         if choice is None or choice.psnr is None or self._growth.reached(self._trials, self._best):
             return
-        psnr = -20 * log10(self._trials.error(self._best))
+        psnr = self._growth.psnr(self._trials, self._best)
         why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB on held-out entries"
         warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {self._best.state.rank}", DataWarning)
 
@@ -337,7 +344,9 @@ class TunedRun:
             self._see_all()
         self._rounds = replace(self._rounds, closing=self._rounds.closing + 1)
         self._best = self._trials.swept(self._best.state, number)
-        return replace(self._best.report, settling=True, converged=self._rounds.closing >= _LAST_SWEEPS)
+        return replace(
+            self._best.report, settling=True, converged=self._rounds.closing >= _LAST_SWEEPS and not self._hurried
+        )
 
     def _see_all(self) -> None:
         algorithm = self._trials.algorithm.on(self._whole, self._place())

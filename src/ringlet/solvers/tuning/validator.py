@@ -166,6 +166,10 @@ class Validator:
         near = np.exp(-0.5 * (residuals / self._width(residuals)) ** 2)
         return self._weighted_size(residuals, self._shares * near if near.any() else self._shares)
 
+    def plain_error(self, residuals: Array64) -> float:
+        """Root mean square of all residuals, those of wrong entries included, in data ranges."""
+        return sqrt(float(self._shares @ residuals**2)) if len(self) else nan
+
     def _width(self, residuals: Array64) -> float:
         return max(_validating_width(residuals[self._varied]), self._precision)
 
