@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, fields, replace
 from math import inf, prod
 from time import perf_counter
@@ -18,6 +18,7 @@ from ringlet.ring import TensorRing
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import Problem, Run, Solver, first_look, working_dtype
 from ringlet.solvers.driver import RunOptions, drive
+from ringlet.solvers.progress import progress_line
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.records import Callback
 from ringlet.solvers.result import Estimate, Fit
@@ -78,13 +79,15 @@ class FitRequest:
             raise ArgumentTypeError(
                 f"callback={callback!r} cannot be called; give a function of one argument, the state"
             )
-        problem = self._problem(solver, source)
-        with (
-            open_checkpoint(self.checkpoint, self.every, solver, problem) as kept,
-            self._started(solver, problem) as run,
-        ):
+        with ExitStack() as stack:
+            line = stack.enter_context(progress_line()) if self.progress else None
+            if line is not None:
+                line.phase("reading the data")
+            problem = self._problem(solver, source)
+            kept = stack.enter_context(open_checkpoint(self.checkpoint, self.every, solver, problem))
+            run = stack.enter_context(self._started(solver, problem))
             seen = None if callback is None else _with_labels(callback, source)
-            status, history = drive(run, solver.stop_rule(), RunOptions(seen, self.progress, kept, deadline))
+            status, history = drive(run, solver.stop_rule(), RunOptions(seen, line, kept, deadline))
             snapshot, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
             ring = snapshot.ring()
             if ring is None:

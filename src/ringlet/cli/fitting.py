@@ -76,6 +76,7 @@ def fit_input(
         checkpoint=kept.checkpoint,
         every=1 if kept.every is None else kept.every,
         executor=executor,
+        time=kept.time,
     )
     seconds = perf_counter() - start
     return Finished(given, solver, fit, seconds, kept, None if solver.loss == "l2" else outlier_share(fit))

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import click
 
+from ringlet.amounts import parse_seconds
 from ringlet.api import default_solver
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.values import RANK_OR_AUTO, NumberOr
@@ -70,14 +71,17 @@ class SolverOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """Where a fit is saved while it runs, and whether it may go on from there."""
+    """Where a fit is saved while it runs, whether it may go on from there, and how long it may take."""
 
     checkpoint: Path | None
     every: int | None
     resume: bool
+    time: str | None
 
     def check(self) -> None:
         """Refuse options that cannot be meant, before any work."""
+        if self.time is not None:
+            parse_seconds(self.time)
         if self.checkpoint is None:
             if self.resume or self.every is not None:
                 raise click.UsageError(f"{'--resume' if self.resume else '--every'} needs --checkpoint PATH")
@@ -145,6 +149,7 @@ checkpoint_options = _gathered(
         ),
         click.option("--every", type=int, metavar="N", help="Save after every N sweeps.  [default: 1]"),
         click.option("--resume", is_flag=True, help="Continue from the checkpoint, if it holds this fit."),
+        click.option("--time", metavar="TIME", help="End the fit after this time, e.g. 60s or 5min."),
     ],
 )
 

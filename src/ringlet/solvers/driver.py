@@ -1,6 +1,5 @@
 """The one loop that all solvers run in: sweeps, timing, history, callbacks, checkpoints, stopping, interruption."""
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -10,11 +9,12 @@ import numpy as np
 
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.solvers.base import HurriedRun, PreparedRun, ResumableRun, Run, StopRule
-from ringlet.solvers.progress import show_progress
+from ringlet.solvers.progress import ProgressLine
 from ringlet.solvers.records import Callback, Saved, State, Status, SweepRecord, SweepReport
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
 
+_RECENT = 5  # sweeps whose mean time is taken for the next
 _LAST_SWEEPS = 4.0  # that fit into the time left: a run that has something to do at its end begins with it
 
 
@@ -48,8 +48,7 @@ class RunOptions:
     ----------
     callback : callable or None
         Called with a `State` after every sweep; returning True stops the fit.
-    progress : bool
-        Show a progress line.
+    progress : ProgressLine or None
     checkpoint : Checkpoint or None
         For a `ResumableRun`: go on from what it holds, and keep it current. A fit that has ended is not swept again;
         one that was interrupted, stopped by its callback, or has used its sweeps goes on if there are sweeps left.
@@ -58,7 +57,7 @@ class RunOptions:
     """
 
     callback: Callback | None = None
-    progress: bool = False
+    progress: ProgressLine | None = None
     checkpoint: Checkpoint | None = None
     deadline: float = inf
 
@@ -70,42 +69,44 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
     history, quiet, ended = _resumed(run, rule, checkpoint)
     if ended is not None:
         return ended, tuple(history)
-    with show_progress(rule.sweeps, done=len(history)) if options.progress else nullcontext() as shown:
-        try:
-            if not history and isinstance(run, PreparedRun):
-                run.prepare()
-            for number in range(len(history) + 1, rule.sweeps + 1):
-                start = perf_counter()
-                report = run.sweep(number)
-                record = SweepRecord(
-                    sweep=number,
-                    seconds=perf_counter() - start,
-                    change=report.change,
-                    loss=report.loss,
-                    sigma=report.sigma,
-                    mean_weight=report.mean_weight,
-                    held_out=report.held_out,
-                )
-                history.append(record)
-                if shown is not None:
-                    shown(record.sweep, record.change)
-                quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
-                stopped = callback is not None and _says_stop(callback(State(number, record, run.snapshot())))
-                ended = _ended(report, quiet, rule)
-                last = stopped or ended is not None or number == rule.sweeps
-                if checkpoint is not None and (last or number % checkpoint.every == 0):
-                    checkpoint.save(Saved(tuple(history), quiet, ended, _resumable(run).state()))
-                if stopped:
-                    return Status.STOPPED, tuple(history)
-                if ended is not None:
-                    return ended, tuple(history)
-                sweeps_left = (options.deadline - perf_counter()) / record.seconds
-                if sweeps_left < 1.0:
-                    return Status.TIME_USED, tuple(history)
-                if sweeps_left < _LAST_SWEEPS and isinstance(run, HurriedRun):
-                    run.hurry()
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED, tuple(history)
+    try:
+        if not history and isinstance(run, PreparedRun):
+            if options.progress is not None:
+                options.progress.phase("looking for a start")
+            run.prepare()
+        for number in range(len(history) + 1, rule.sweeps + 1):
+            start = perf_counter()
+            report = run.sweep(number)
+            record = SweepRecord(
+                sweep=number,
+                seconds=perf_counter() - start,
+                change=report.change,
+                loss=report.loss,
+                sigma=report.sigma,
+                mean_weight=report.mean_weight,
+                held_out=report.held_out,
+            )
+            history.append(record)
+            if options.progress is not None:
+                options.progress.sweep(number, rule.sweeps, record.seconds, record.change)
+            quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
+            stopped = callback is not None and _says_stop(callback(State(number, record, run.snapshot())))
+            ended = _ended(report, quiet, rule)
+            last = stopped or ended is not None or number == rule.sweeps
+            if checkpoint is not None and (last or number % checkpoint.every == 0):
+                checkpoint.save(Saved(tuple(history), quiet, ended, _resumable(run).state()))
+            if stopped:
+                return Status.STOPPED, tuple(history)
+            if ended is not None:
+                return ended, tuple(history)
+            recent = [one.seconds for one in history[-_RECENT:]]
+            sweeps_left = (options.deadline - perf_counter()) * len(recent) / sum(recent)
+            if sweeps_left < 1.0:
+                return Status.TIME_USED, tuple(history)
+            if sweeps_left < _LAST_SWEEPS and isinstance(run, HurriedRun):
+                run.hurry()
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED, tuple(history)
     return Status.SWEEPS_USED, tuple(history)
 
 

@@ -1,71 +1,77 @@
-"""The progress line of long work: sweep, change, time left. Live in a terminal or notebook, plain lines elsewhere."""
+"""The progress line of a fit: phase, sweep, change, time left. Live in a terminal or notebook, else plain lines."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any
 
-__all__ = ["show_progress"]
+__all__ = ["ProgressLine", "progress_line"]
 
 _SECONDS_BETWEEN_LINES = 5.0
+_USUAL_SHARE = 0.45  # of the sweeps allowed that fits usually take: measured, automatic fits take 30 to 40 of 80
+_LONGER = 1.2  # times the sweeps done, where these are more than usual
+_RECENT = 5  # sweeps whose mean time is taken for those to come: rings grow, and so do their times
+
+
+class ProgressLine:
+    """Shows how far a fit is.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    update : callable or None
+        Updates the live line; None: lines are printed.
+    """
+
+    def __init__(self, console: Any, update: Any = None) -> None:
+        self._console = console
+        self._update = update
+        self._recent: deque[float] = deque(maxlen=_RECENT)
+        self._last = monotonic()
+
+    def phase(self, words: str) -> None:
+        """Name what is done before the first sweep."""
+        self._show(words)
+
+    def sweep(self, number: int, sweeps: int, seconds: float, change: float) -> None:
+        """Show a sweep that has ended."""
+        self._recent.append(seconds)
+        left = time_left(number, sweeps, sum(self._recent) / len(self._recent))
+        words = f"sweep {number} of at most {sweeps}, change {change:.1e}, about {left:.0f} s left"
+        self._show(words, now=number == sweeps)
+
+    def _show(self, words: str, *, now: bool = False) -> None:
+        if self._update is not None:
+            self._update(words)
+        elif now or monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+            self._console.print(words)
+            self._last = monotonic()
+
+
+def time_left(done: int, sweeps: int, seconds: float) -> float:
+    """Seconds that a fit will still take, from what fits usually take.
+
+    Examples
+    --------
+    >>> time_left(10, 80, 2.0), time_left(50, 80, 2.0), time_left(80, 80, 2.0)
+    (52.0, 20.0, 0.0)
+    """
+    expected = min(sweeps, max(_USUAL_SHARE * sweeps, _LONGER * done))
+    return seconds * (expected - done)
 
 
 @contextmanager
-def show_progress(sweeps: int, done: int = 0) -> Iterator[Callable[[int, float], None]]:
-    """Give a function ``shown(sweep, change)`` that keeps the progress line current.
-
-    The first `done` sweeps were done before: the time left is estimated from the others.
-    """
+def progress_line() -> Iterator[ProgressLine]:
+    """A progress line on standard error, for as long as the context is open."""
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
-    if console.is_terminal or console.is_jupyter:
-        with _live(console, sweeps, done) as shown:
-            yield shown
-    else:
-        yield _plain(console, sweeps, done)
-
-
-@contextmanager
-def _live(console: object, sweeps: int, done: int) -> Iterator[Callable[[int, float], None]]:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("sweep"),
-        MofNCompleteColumn(),
-        BarColumn(bar_width=30),
-        TextColumn("change {task.fields[change]}"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:  # type: ignore[arg-type]
-        task = bar.add_task("fit", total=sweeps, completed=done, change="-")
-
-        def shown(sweep: int, change: float) -> None:
-            bar.update(task, completed=sweep, change=f"{change:.1e}")
-
-        yield shown
-
-
-def _plain(console: object, sweeps: int, done: int) -> Callable[[int, float], None]:
-    start = monotonic()
-    last = start
-
-    def shown(sweep: int, change: float) -> None:
-        nonlocal last
-        now = monotonic()
-        if now - last >= _SECONDS_BETWEEN_LINES or sweep == sweeps:
-            left = (now - start) / (sweep - done) * (sweeps - sweep)
-            # No bound either way: fewer sweeps may do, and bonds that grow make them slower.
-            told = f"about {left:.0f} s left if all sweeps are used"
-            console.print(f"sweep {sweep}/{sweeps}  change {change:.1e}  {told}")  # type: ignore[attr-defined]
-            last = now
-
-    return shown
+    if not (console.is_terminal or console.is_jupyter):
+        yield ProgressLine(console)
+        return
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield ProgressLine(console, lambda words: bar.update(task, description=words))

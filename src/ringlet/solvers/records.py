@@ -27,8 +27,8 @@ class Status(Enum):
     )
     DISTRUSTED = (
         "The estimate stopped changing, but less than half of the observed entries are trusted. Either the kernel is "
-        "too narrow for what this rank can describe (give a larger sigma or rank, or loss='huber'), or most entries are "
-        "wrong."
+        "too narrow for what this rank can describe (give a larger sigma or rank, or loss='huber'), or most entries "
+        "are wrong."
     )
     TIME_USED = (
         "The time given was used while the estimate was still changing: the result is the best so far; give more time "
