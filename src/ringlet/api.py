@@ -74,11 +74,11 @@ def decompose(
     progress : bool
         Show a progress line.
     checkpoint : path, optional
-        A folder in which the fit is saved while it runs. If it holds this fit already, the fit goes on from there, and
-        ends in the same bits as one that was never interrupted, whatever had ended it: a kill, a loss of power, Ctrl-C,
-        a callback, an error. A fit that was finished is given back at once; more `sweeps` than before let one that had
-        used them all go on. The checkpoint of another fit (other data, rank, seed, solver) is refused, as is one that
-        another process is using. Delete the folder to begin anew.
+        A folder in which the fit is saved while it runs. If it holds this fit already, the fit continues from there.
+        It ends in the same bits as one that was never interrupted, whatever had ended it: a kill, a loss of power,
+        Ctrl-C, a callback, an error. A fit that was finished is given back at once; more `sweeps` than before let one
+        that had used them all continue. The checkpoint of another fit (other data, rank, seed, solver) is refused, as
+        is one that another process is using. Delete the folder to begin anew.
     every : int
         Sweeps from one save to the next; the last sweep is always saved.
     executor : DaskExecutor, optional

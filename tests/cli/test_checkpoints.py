@@ -37,7 +37,7 @@ def test_an_existing_checkpoint_is_not_taken_up_unless_asked(fit, data):
     refused = fit("--checkpoint", folder, output="y.ring")
     assert refused.exit_code == 2
     assert refused.stderr == (
-        f"error: {folder} holds a fit that was begun; go on with it by --resume, or delete it, or choose another path\n"
+        f"error: {folder} holds a fit that was begun; continue it with --resume, or delete it, or choose another path\n"
     )
     assert not data.with_name("y.ring").exists()
 
@@ -150,7 +150,7 @@ def test_a_real_process_that_is_interrupted_and_killed_goes_on_to_the_same_file(
 
     code, stdout = stopped(command("x.ring", "--checkpoint", folder), signal.SIGINT)
     assert code == 130
-    assert json.loads(stdout)["advice"].endswith("To go on, give the same command with --resume --force.")
+    assert json.loads(stdout)["advice"].endswith("To continue, give the same command with --resume --force.")
     again = command("x.ring", "--checkpoint", folder, "--resume", "--force")
     assert stopped(again, signal.SIGKILL) == (-signal.SIGKILL, b"")
     resumed = subprocess.run(again, capture_output=True, text=True, check=True)
@@ -175,5 +175,5 @@ def test_info_knows_whether_a_fit_is_running(run, data):
     look()
     assert "A fit that is running is using it." in told[0]
     assert "--resume" not in told[0]
-    assert "It can go on: give the same command with --resume." in told[2]
+    assert "It can be continued: give the same command with --resume." in told[2]
     assert (told[1], told[3]) == (True, False)

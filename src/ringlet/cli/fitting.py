@@ -50,7 +50,7 @@ class Finished:
         if self.fit.status is Status.INTERRUPTED:
             told = f"Interrupted after {len(self.fit.history)} sweeps: the files hold the best ring so far."
             if self.kept.checkpoint is not None:
-                told += " To go on, give the same command with --resume --force."
+                told += " To continue, give the same command with --resume --force."
             return told
         return str(self.fit.status)
 

@@ -61,14 +61,14 @@ class _Commands(click.Group):
             raise _Failure(self._typed(ctx, error)) from error
 
     def _typed(self, ctx: click.Context, message: object) -> str:
-        """Give a message as whoever has typed the command reads it."""
+        """Give a message as the person who typed the command reads it."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         return as_typed(str(message), [] if command is None else command.params)
 
 
 @contextmanager
 def _unread_noticed() -> Iterator[None]:
-    """Leave as rich does where nobody reads the output any more; click would make an exit code of its own of it."""
+    """Leave as rich does where the output is closed; click would make an exit code of its own of it."""
     try:
         yield
     except BrokenPipeError as error:
@@ -95,7 +95,7 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
     epilog=(
         "Exit codes: 0 done; 2 wrong input or usage (one line on stderr says what to change, nothing was "
         "written); 130 interrupted (a fit that was under way still writes the best ring so far); "
-        "141 nobody reads the output any more; 1 a fault in Ringlet."
+        "141 the output was closed; 1 a fault in Ringlet."
     ),
 )
 @click.version_option(metadata.version("ringlet"), message="ringlet %(version)s")

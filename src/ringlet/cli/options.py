@@ -71,7 +71,7 @@ class SolverOptions:
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """Where a fit is saved while it runs, whether it may go on from there, and how long it may take."""
+    """Where a fit is saved while it runs, whether it may continue from there, and how long it may take."""
 
     checkpoint: Path | None
     every: int | None
@@ -91,7 +91,7 @@ class CheckpointOptions:
                 click.echo(f"note: {self.checkpoint} holds no fit yet; starting from the first sweep", err=True)
         elif not self.resume:
             raise OutputExistsError(
-                f"{self.checkpoint} holds a fit that was begun; go on with it by --resume, or delete it, "
+                f"{self.checkpoint} holds a fit that was begun; continue it with --resume, or delete it, "
                 "or choose another path"
             )
 

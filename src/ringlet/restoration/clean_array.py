@@ -63,5 +63,5 @@ class CleanArray:
 
 
 def _is_xarray(given: Any, kind: str) -> bool:
-    xarray = sys.modules.get("xarray")  # nobody holds an object of a library that is not loaded
+    xarray = sys.modules.get("xarray")  # an object of a library exists only if that is loaded
     return xarray is not None and isinstance(given, getattr(xarray, kind))

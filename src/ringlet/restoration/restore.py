@@ -70,7 +70,7 @@ def restore(
     force : bool
         Replace an output that exists, which may be the input itself.
     checkpoint : path, optional
-        A folder in which the fit is saved while it runs, and from which it goes on, as in `decompose`.
+        A folder in which the fit is saved while it runs, and from which it continues, as in `decompose`.
     every : int
         Save the checkpoint after this number of sweeps.
     progress : bool

@@ -137,11 +137,11 @@ class ResumableRun(Run, Protocol):
     """A fit that can be set aside between two sweeps and taken up by another process."""
 
     def state(self) -> RunState:
-        """What a fresh run of the same problem lacks to go on from here; to be stored before the next sweep."""
+        """What a fresh run of the same problem lacks to continue from here; to be stored before the next sweep."""
         ...
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state, of which the arrays have the values, dtypes and memory layout they had.
+        """Continue from a state, of which the arrays have the values, dtypes and memory layout they had.
 
         The next sweep must do to the bit what it would have done in the run that the state is of. A FormatError if the
         state is not of such a run.

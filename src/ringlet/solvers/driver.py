@@ -50,8 +50,8 @@ class RunOptions:
         Called with a `State` after every sweep; returning True stops the fit.
     progress : ProgressLine or None
     checkpoint : Checkpoint or None
-        For a `ResumableRun`: go on from what it holds, and keep it current. A fit that has ended is not swept again;
-        one that was interrupted, stopped by its callback, or has used its sweeps goes on if there are sweeps left.
+        For a `ResumableRun`: continue from what it holds, and keep it current. A fit that has ended is not swept again;
+        one that was interrupted, stopped by its callback, or has used its sweeps continues if there are sweeps left.
     deadline : float
         Time of `perf_counter` by which the last sweep should end.
     """
@@ -126,7 +126,7 @@ def _ended(report: SweepReport, quiet: int, rule: StopRule) -> Status | None:
 
 
 def _resumed(run: Run, rule: StopRule, checkpoint: Checkpoint | None) -> tuple[list[SweepRecord], int, Status | None]:
-    """History, quiet sweeps and end of a fit that goes on from its checkpoint, or begins."""
+    """History, quiet sweeps and end of a fit that continues from its checkpoint, or begins."""
     if checkpoint is None or (saved := checkpoint.load()) is None:
         return [], 0, None
     done = len(saved.history)

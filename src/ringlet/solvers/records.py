@@ -40,8 +40,8 @@ class Status(Enum):
     )
     STOPPED = "The callback asked to stop: the estimate is that of the last sweep."
     INTERRUPTED = (
-        "The fit was interrupted: the estimate is the best so far. Pass a ring as init= to go on from there; with a "
-        "checkpoint, the same call goes on."
+        "The fit was interrupted: the estimate is the best so far. Pass a ring as init= to continue from there; with a "
+        "checkpoint, the same call continues."
     )
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class SweepReport:
 
 
 class Snapshot(Protocol):
-    """A model at some moment; it stays as it is while the fit goes on."""
+    """A model at some moment; it stays as it is while the fit continues."""
 
     def ring(self) -> TensorRing | None:
         """The ring, in the data's units; None for methods without one."""
@@ -159,7 +159,7 @@ class Saved:
     quiet : int
         How many sweeps in a row the change has been small.
     ended : Status or None
-        How the fit has ended by itself; None if further sweeps would go on with it.
+        How the fit has ended by itself; None if further sweeps would continue it.
     state : mapping
         Of the run.
     """

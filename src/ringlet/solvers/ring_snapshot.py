@@ -32,7 +32,7 @@ class RingSnapshot:
 
 
 def fill_empty(core: Core, empty: Sequence[int]) -> Core:
-    """Slices that no entry speaks for, interpolated between the nearest slices that have data."""
+    """Slices without observed entries, interpolated between the nearest slices that have data."""
     if not empty:
         return core
     filled = core.copy()

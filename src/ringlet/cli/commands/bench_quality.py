@@ -47,7 +47,7 @@ __all__ = ["command"]
     "--out",
     type=GivenPath(dir_okay=False),
     metavar="X.jsonl",
-    help="Keep every measurement there as it is made; the same command goes on with what is not there yet.",
+    help="Keep every measurement there as it is made; the same command continues with what is not there yet.",
 )
 @json_option
 def command(

@@ -92,7 +92,7 @@ def _affordable_norm(ring: TensorRing) -> float | None:
 def _checkpoint_facts(slot: Slot, *, running: bool) -> list[tuple[str, str]]:
     last = slot.saved.history[-1]
     more = f" and more than {slot.sweeps} --sweeps, which are used up" if last.sweep >= slot.sweeps else ""
-    status = slot.saved.ended or f"It can go on: give the same command with --resume{more}."
+    status = slot.saved.ended or f"It can be continued: give the same command with --resume{more}."
     return [
         ("fit", "\n".join(f"{name}: {value}" for name, value in slot.fit.items() if value is not None)),
         ("saved", f"after sweep {last.sweep}, change {last.change:.1e}"),

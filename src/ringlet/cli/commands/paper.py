@@ -79,7 +79,7 @@ _folder = GivenPath(file_okay=False)
     show_default=True,
     metavar="N|own",
     callback=_sweeps,
-    help="At most so many for all methods, or what each has by itself.",
+    help="Largest number of sweeps for all methods, or the default of each.",
 )
 @click.option("--methods", metavar="A,B,...", callback=_words, help="Only these methods.")
 @click.option("--items", metavar="A,B,...", callback=_words, help="Only these photos or videos; of complexity: sizes.")
@@ -138,7 +138,7 @@ def command(
                 with _reporter() as report:
                     run_tasks(tasks, journal, out, budget, retry=retry, report=report)
             except KeyboardInterrupt:
-                click.echo("the same command goes on; with --redraw it draws what is done", err=True)
+                click.echo("the same command continues; with --redraw it draws what is done", err=True)
                 raise
             records = journal.records
     records = latest(records, {settled_key(task.identity) for task in tasks})

@@ -1,4 +1,4 @@
-"""What a sweep on a cluster would send, receive and gain, told before anything runs."""
+"""What a sweep on a cluster would send, receive and gain, predicted before anything runs."""
 
 from dataclasses import dataclass
 from math import ceil, prod
@@ -54,7 +54,7 @@ class Distribution:
 
 
 def distribute(plan: FitPlan, workers: int) -> Distribution:
-    """Predict a sweep of a plan on so many workers.
+    """Predict a sweep of a plan on this number of workers.
 
     The pieces of the passes over the data are shared; sampling, the Gram matrix and the solve stay with the driver, and
     every task costs client and scheduler a little.

@@ -22,8 +22,8 @@ __all__ = ["GEMM_RATE", "CorePlan", "Piece", "SliceBlock", "core_sizes", "cut", 
 # between two array operations is small against them. Few entries are cut finer, to share them among threads.
 _BLOCK_LEAST, _BLOCK_MOST, _BLOCKS = 1 << 18, 1 << 19, 8
 _OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices stream past
-_TILES = 8  # a mode that is tiled at all is cut into at least so many tiles, to share them among threads
-_TURNING, _LONG_RUN = 4e-10, 32  # seconds for every entry that is not in a run of so many
+_TILES = 8  # tiles of a mode that is tiled, at least, to share them among threads
+_TURNING, _LONG_RUN = 4e-10, 32  # seconds for every entry that is not in a run of 32 entries
 GEMM_RATE = 8e10  # operations a second of one core; for the choice only ratios matter
 
 

@@ -1,4 +1,4 @@
-"""What a whole fit will do and need, told before anything runs."""
+"""What a whole fit will do and need, known before anything runs."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

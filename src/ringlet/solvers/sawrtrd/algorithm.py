@@ -320,7 +320,7 @@ class RingRun:
         return by_name(self._state)
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self._state = resumed_state(self._algorithm, self._state, state)
 
 

@@ -13,10 +13,10 @@ from ringlet.solvers.engine.sampling_rule import SamplingRule
 from ringlet.solvers.sawrtrd.algorithm import RingRun, start_run
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 
-__all__ = ["AWRTRD", "SAWRTRD"]
+__all__ = ["AWRTRD", "PRINTED", "SAWRTRD"]
 
 # The hyper-parameters that the paper prints, or that its citation for the kernel width does (sigma_factor, sigma_min).
-_PRINTED: dict[str, Any] = {
+PRINTED: dict[str, Any] = {
     "loss": "correntropy",
     "sigma": "iqr",
     "sigma_factor": 2.0,
@@ -31,10 +31,12 @@ _PRINTED: dict[str, Any] = {
 class AWRTRD(RobustRing):
     """Auto-weighted robust tensor ring decomposition, all entries in every sweep.
 
+    The defaults are those of `ringlet.decompose`. The printed method, and nothing else, is ``AWRTRD.paper()``.
+
     Parameters
     ----------
     sweeps : int
-        At most so many rounds over all cores.
+        Largest number of rounds over all cores.
     tol : float
         Stop when the relative change of ``D = Z_N G_N Z_N^T`` stays below it for two sweeps; 0 runs all sweeps, unless
         no core moves any more. Where the rank or `smooth` is "auto", a fit that stops by itself ends with two sweeps
@@ -43,7 +45,8 @@ class AWRTRD(RobustRing):
         "correntropy" is the paper's; "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
         Kernel width: a rule that adapts it to the quartiles of the residuals, or of those that are trusted, which holds
-        also where 40 % of the entries are wrong; or a fixed width in the data's units (infinite: least squares).
+        also where 40 % of the entries are wrong; or a fixed width in the data's units (infinite: least squares). Every
+        width begins wide and narrows slowly, so that an unfinished model takes no entry for wrong.
     sigma_factor : float, optional
         Factor of the rule; 2.5 for "iqr", 5 for "maxabs" (the same for symmetric residuals) and 2 for "trusted".
     sigma_min : float
@@ -52,12 +55,12 @@ class AWRTRD(RobustRing):
     ridge : "auto" or float
         Penalty on the cores, relative to the mean diagonal of the Gram matrix, or where data lie far from zero to the
         part of it that is owed to what varies. "auto" grows with the unknowns that each observed, trusted entry has to
-        determine, and is zero where all entries are; 0 is the paper's method. Where the rank or `smooth` is "auto",
+        determine, and is zero where all entries are. Where the rank or `smooth` is "auto",
         too, it begins small and is adapted by held-out entries.
     smooth : "auto", float or {mode: float}
         Penalty on the differences of neighbouring slices of a core, relative as `ridge` is, for modes that are ordered:
         space, time, wavelength. A number holds for all modes. "auto" finds a strength for each mode by held-out
-        entries, zero where the mode is not smooth; 0 is the paper's method.
+        entries, zero where the mode is not smooth. With 0 a fit of a given rank holds no entries out.
     scaling : {"global", "local", "none"}
         Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all; the last has no
         `ridge` and no `smooth`, which are relative to that matrix.
@@ -96,7 +99,7 @@ class AWRTRD(RobustRing):
         >>> AWRTRD.paper().ridge, AWRTRD.paper().smooth, AWRTRD.paper().loss
         (0.0, 0.0, 'correntropy')
         """
-        return cls(**_PRINTED, sweeps=sweeps, tol=tol)
+        return cls(**PRINTED, sweeps=sweeps, tol=tol)
 
     def sampling_rule(self) -> SamplingRule:
         """All columns."""
@@ -110,6 +113,8 @@ class AWRTRD(RobustRing):
 @dataclass(frozen=True, kw_only=True)
 class SAWRTRD(RobustRing):
     """Scalable auto-weighted robust tensor ring decomposition: every core update sees a fresh random subtensor.
+
+    The defaults are those of `ringlet.decompose`. Algorithm 1 as printed, and nothing else, is ``SAWRTRD.paper()``.
 
     Parameters
     ----------
@@ -150,7 +155,7 @@ class SAWRTRD(RobustRing):
         >>> SAWRTRD.paper(samples=40_000).samples
         40000
         """
-        return cls(**_PRINTED, samples=samples, sweeps=sweeps, tol=tol)
+        return cls(**PRINTED, samples=samples, sweeps=sweeps, tol=tol)
 
     def sampling_rule(self) -> SamplingRule:
         """`samples` columns, drawn by `sampling`."""

@@ -55,7 +55,7 @@ def _read(source: Source, block: Block) -> NDArray[np.float64]:
 
 
 def block_medians(source: Source, factors: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The median of the observed entries of every block of so many slices of every mode; NaN where there are none.
+    """The median of the observed entries of every block of `factors` slices of each mode; NaN where there are none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bonds that grow during a fit where held-out entries say that it pays, and are trimmed where they are not used."""
+"""Bonds that grow during a fit while the validation error falls, and are trimmed where they are not used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ _FAILURES = 2  # growths in a row that gained nothing, with the same penalties, 
 
 @dataclass(frozen=True)
 class GrowthState:
-    """How far the growth of bonds has come.
+    """The state of the growth of bonds.
 
     Attributes
     ----------

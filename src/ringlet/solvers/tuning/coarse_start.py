@@ -38,12 +38,12 @@ _TOL = 1e-3
 
 
 def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) -> AbstractContextManager[TunedRun]:
-    """Begin a fit in which held-out entries decide, at the ring of block medians where that is worth while."""
+    """Begin a fit in which held-out entries decide, at the ring of block medians where that saves time."""
     return start_tuned(solver, problem, policy, partial(coarse_start, policy))
 
 
 def coarse_start(policy: TuningPolicy, solver: RobustRing, problem: Problem, threads: Threads) -> CoarseStart | None:
-    """Fit the block medians of data in memory; None where that is not worth while or not possible.
+    """Fit the block medians of data in memory; None where that saves no time or is not possible.
 
     Parameters
     ----------
@@ -113,6 +113,6 @@ def _fitted(
     shape = problem.source.shape
     sizes = zip(ring.cores, shape, factors, strict=True)
     cores = [interpolated(np.asarray(core), 1, np.arange(length), factor) for core, length, factor in sizes]
-    if not all(map(np.any, cores)):  # medians of zero, of sparse data: no fit can go on from there
+    if not all(map(np.any, cores)):  # medians of zero, of sparse data: no fit can start from there
         return None
     return CoarseStart(TensorRing(cores), refined(penalties, factors))

@@ -1,6 +1,6 @@
 """A fit that chooses its rank, penalties and kernel width by entries that it does not see.
 
-Every round is a sweep that goes on from where the last one ended. In it cores are updated twice, as they would be
+Every round is a sweep that continues from the last one. In it cores are updated twice, as they would be
 anyway and with a penalty changed; after it wider bonds are tried. What the held-out entries prefer is kept; nothing is
 fitted twice.
 """
@@ -47,7 +47,7 @@ _HOPELESS = -2.0  # dB after any of these sweeps: there are outliers
 
 @dataclass(frozen=True)
 class CoarseStart:
-    """A ring of the whole data to begin with, in their units, and penalties to go on with."""
+    """A ring of the whole data to begin with, in their units, and penalties to continue with."""
 
     ring: TensorRing
     penalties: Penalties
@@ -234,7 +234,7 @@ class TunedRun:
         return replace(self._best.report, settling=True, stalled=False, held_out=error)
 
     def hurry(self) -> None:
-        """Go on with all entries, and end."""
+        """Continue with all entries, and end."""
         self._hurried = True
 
     def _swept(self, number: int) -> tuple[Candidate, Tuning]:
@@ -291,7 +291,7 @@ class TunedRun:
         return restart is not None
 
     def _tries_least_squares(self, number: int) -> bool:
-        """Go on with least squares, once, if these come nearer to entries that have been taken for wrong."""
+        """Continue with least squares, once, if these come nearer to entries that have been taken for wrong."""
         if self._rounds.least_squares or not self._trials.algorithm.settings.tunes_width:
             return False
         self._rounds = replace(self._rounds, least_squares=True)
@@ -362,7 +362,7 @@ class TunedRun:
         return by_name(self._best.state) | by_name(rounds, "tuning.")
 
     def resume(self, state: RunState) -> None:
-        """Go on from a state."""
+        """Continue from a state."""
         self._rounds = from_names(self._rounds, state, "tuning.")
         self._growth.state, self._parameters.state = self._rounds.growth, self._rounds.parameters
         if self._rounds.closing:

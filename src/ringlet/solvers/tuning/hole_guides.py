@@ -1,6 +1,6 @@
 """Guides for large holes: a few missing entries far from all others, taken from their coarse surroundings.
 
-A ring says nothing of entries in the middle of a hole that no neighbour speaks for: many rings fit the rest equally
+Entries in the middle of a hole do not determine a ring, nor do their neighbours: many rings fit the rest equally
 well, and the one that is found may be far off there. Some of these entries are given values, by medians of ever larger
 blocks. They are used like observed ones, and like those they lose their weight where the ring knows better.
 """
@@ -26,7 +26,7 @@ _RARE = 1e-3  # share of blocks; fewer holes are left alone
 _FAR = 4  # quartile ranges from the middle: medians further off are not used
 _SHARE = 0.3  # of the entries in holes become guides
 _LARGEST = 1 << 30  # bytes of data that are copied for it,
-_ROOM = 4  # and a memory budget must hold them so many times
+_ROOM = 4  # times the data must fit into a memory budget
 _SLAB_ENTRIES = 1 << 19
 
 

@@ -22,11 +22,11 @@ _REACHED = 1 / 3  # it has to gain this part of what wider bonds did
 
 
 def find_restart(trials: Trials, best: Candidate, penalties: Penalties, number: int) -> Candidate | None:
-    """A better place to go on from, if a fit of a given rank stands still in a swamp.
+    """A better state to continue from, if a fit of a given rank stands still in a swamp.
 
     In a swamp every core is about the best one for the others, but the ring is far from the best one. Bonds that are
     wider by one lead out of it in a few sweeps, whereas a ring that has shown what its rank can do gains little by
-    them. The given rank does not allow to go on with those, but other random starts lead elsewhere.
+    them. The given rank does not allow those, but other random starts lead elsewhere.
 
     Parameters
     ----------

@@ -86,7 +86,7 @@ class Validator:
     ----------
     probes : sequence of Probe
     precision : float
-        Residuals are not told from each other below it.
+        Smaller differences of residuals do not count.
     missing : float
         Share of the data that is missing: entries held out together stand for those, single ones for the others.
     """
