@@ -1,11 +1,12 @@
-"""Amounts of memory, as people write and read them. Knows only the errors."""
+"""Amounts of memory: as people write and read them, and what the machine has. Knows only the errors."""
 
+import os
 import re
 from numbers import Real
 
 from ringlet.errors import ArgumentError
 
-__all__ = ["format_bytes", "parse_bytes", "round_up"]
+__all__ = ["format_bytes", "machine_memory", "parse_bytes", "round_up"]
 
 _UNITS = {
     "": 1,
@@ -66,3 +67,14 @@ def round_up(amount: int) -> int:
     """
     step = int(10 ** max(0, len(str(amount)) - 3))
     return -(-amount // step) * step
+
+
+def machine_memory() -> int | None:
+    """Bytes of memory that the machine has; None where the system does not tell.
+
+    Examples
+    --------
+    >>> machine_memory() is None or machine_memory() > 1_000_000
+    True
+    """
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None

@@ -62,7 +62,13 @@ class Loaded:
         return self.source.read(tuple(slice(0, length) for length in self.source.shape))[0]
 
 
-def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | None = None) -> Loaded:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    frames: int | None = None,
+    max_size: float | str | None = None,
+) -> Loaded:
     """Open a tensor by its path; what kind of file it is shows in its first bytes, or else in its suffix.
 
     Parameters
@@ -74,6 +80,9 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
         Another way to say which array. Without it: the only one, or the one named `tensor`.
     frames : int, optional
         Read at most so many frames of a video.
+    max_size : number or str, optional
+        Bytes, such as ``"2GB"``, that the tensor, or one chunk of a store, may take in memory; by default a quarter of
+        the machine's. The array of an npy file stays in the file and may be of any size.
 
     Returns
     -------
@@ -105,7 +114,7 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
         if kind in ("zarr", "hdf5"):
             return _load_store(path, kind, key)
         if kind in ("npz", "mat"):
-            return _load_named(path, kind, key)
+            return _load_named(path, kind, key, max_size)
         if key is not None:
             raise ArgumentError(f"{path} has no keys; key={key!r} is for npz and mat files, zarr groups and HDF5 files")
         if kind == "npy":
@@ -120,14 +129,14 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
         return Loaded(ArraySource(video, names=names), kind, frame_rate=rate)
 
 
-def _load_named(path: Path, kind: Kind, key: str | None) -> Loaded:
+def _load_named(path: Path, kind: Kind, key: str | None, max_size: float | str | None) -> Loaded:
     """An array of an npz or mat file, with an array beside it that says what is known, if there is one."""
     shapes = shapes_in(path, kind)
     key = choose_array(path, shapes, key)
     observed, beside = None, mask_beside(shapes, key)
     if beside is not None:
-        observed = spread(truth_values(read_array(path, kind, beside)), shapes[key])
-    return Loaded(ArraySource(read_array(path, kind, key), observed), kind, key=key)
+        observed = spread(truth_values(read_array(path, kind, beside, max_size)), shapes[key])
+    return Loaded(ArraySource(read_array(path, kind, key, max_size), observed), kind, key=key)
 
 
 def _load_store(path: Path, kind: Kind, key: str | None) -> Loaded:
