@@ -1,6 +1,7 @@
 """Arrays inside npy, npz and mat files. Files may be hostile: nothing is executed, sizes are checked first."""
 
 import math
+import re
 import zipfile
 from pathlib import Path
 from typing import IO, Any
@@ -82,11 +83,18 @@ def _npz_shapes(path: Path) -> dict[str, tuple[int, ...]]:
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             if name.endswith(".npy"):
+                _check_member_name(name)
                 with archive.open(name) as member:
                     shape, dtype = _npy_header(member)
                 if dtype.kind in _REAL:
                     shapes[name.removesuffix(".npy")] = shape
     return shapes
+
+
+def _check_member_name(name: str) -> None:
+    """Refuse a name that, where somebody unpacks a copy of the file, leads out of the folder."""
+    if name.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", name):
+        raise FormatError(f"it holds an array of the name {name!r}, which leads out of the folder that it is put in")
 
 
 def _read_npz(path: Path, key: str, max_size: float | str | None) -> NDArray[Any]:

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ringlet.sources.array_files import check_real, open_npy, read_array, real_a
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.groups import open_tensor
 from ringlet.sources.kinds import Kind, kind_of, reading, split_key
+from ringlet.sources.limits import ReadRules
 from ringlet.sources.mask_values import spread, truth_values
 from ringlet.sources.media import read_frames, read_image
 from ringlet.sources.memory import ArraySource
@@ -68,6 +69,8 @@ def load(
     key: str | None = None,
     frames: int | None = None,
     max_size: float | str | None = None,
+    follow_links: bool = False,
+    absent: Literal["fill", "missing"] = "fill",
 ) -> Loaded:
     """Open a tensor by its path; what kind of file it is shows in its first bytes, or else in its suffix.
 
@@ -83,6 +86,10 @@ def load(
     max_size : number or str, optional
         Bytes, such as ``"2GB"``, that the tensor, or one chunk of a store, may take in memory; by default a quarter of
         the machine's. The array of an npy file stays in the file and may be of any size.
+    follow_links : bool
+        Read what a store keeps in other files: external links and storage of HDF5, virtual datasets, symbolic links.
+    absent : {"fill", "missing"}
+        Chunks that a store does not hold are read as its fill value, with a warning, or taken as missing.
 
     Returns
     -------
@@ -109,10 +116,11 @@ def load(
     ((3, 4), 'tensor', np.True_)
     """
     path, key = split_key(path, key)
+    rules = ReadRules(max_size, follow_links, absent)
     with reading(path):
         kind = kind_of(path)
         if kind in ("zarr", "hdf5"):
-            return _load_store(path, kind, key)
+            return _load_store(path, kind, key, rules)
         if kind in ("npz", "mat"):
             return _load_named(path, kind, key, max_size)
         if key is not None:
@@ -120,11 +128,11 @@ def load(
         if kind == "npy":
             return Loaded(ArraySource(real_array(open_npy(path))), kind)
         if kind == "image":
-            picture, alpha = read_image(path)
+            picture, alpha = read_image(path, max_size)
             # Whatever colour a file holds for a pixel that cannot be seen, it is none.
             seen = None if alpha is None or alpha.all() else spread(alpha > 0, picture.shape)
             return Loaded(ArraySource(picture, seen, names=_IMAGE_NAMES[picture.ndim]), kind, alpha=alpha)
-        video, rate = read_frames(path, kind, frames)
+        video, rate = read_frames(path, kind, frames, max_size)
         names = _VIDEO_NAMES if video.ndim == 4 else ("height", "width", "frame")
         return Loaded(ArraySource(video, names=names), kind, frame_rate=rate)
 
@@ -139,8 +147,8 @@ def _load_named(path: Path, kind: Kind, key: str | None, max_size: float | str |
     return Loaded(ArraySource(read_array(path, kind, key, max_size), observed), kind, key=key)
 
 
-def _load_store(path: Path, kind: Kind, key: str | None) -> Loaded:
+def _load_store(path: Path, kind: Kind, key: str | None, rules: ReadRules) -> Loaded:
     """An array of a zarr store or an HDF5 file, with a mask beside it, if there is one."""
-    source, key = open_tensor(path, kind, key)
+    source, key = open_tensor(path, kind, key, rules)
     check_real(source.dtype)
     return Loaded(source, kind, key=key)

@@ -49,7 +49,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from error.__cause__
-    except RingletError:
+    except (RingletError, Warning):  # warnings, where they are made errors
         raise
     except FileNotFoundError as error:
         raise MissingFileError(f"{path} does not exist") from error

@@ -118,6 +118,7 @@ def _zarr_array(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
             dimension_names=new.names,
             attributes=new.attributes,
             overwrite=new.key is None,
+            config={"write_empty_chunks": True},  # so that a chunk that is lost later can be told from zeros
         )
 
 

@@ -112,6 +112,7 @@ def _decode(path: Path, kind: Kind, cache: Path, identity: str) -> None:
             dtype=first.dtype,
             dimension_names=_NAMES if first.ndim == 3 else (*_NAMES[:2], _NAMES[3]),
             overwrite=True,
+            config={"write_empty_chunks": True},  # so that a chunk that is lost later can be told from black
         )
         batch: list[NDArray[Any]] = []
         for frame in chain([first], frames):
