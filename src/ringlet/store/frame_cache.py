@@ -17,6 +17,7 @@ from ringlet.sources.kinds import Kind, is_zarr, reading
 from ringlet.sources.media import frame_files, opened_frames
 from ringlet.sources.stores import import_zarr, store_source
 from ringlet.store.atomic import atomic_folder
+from ringlet.store.chunked_outputs import ChunkWriter
 from ringlet.store.locking import one_at_a_time
 
 __all__ = ["cached_frames"]
@@ -134,4 +135,4 @@ def _append(array: Any, batch: Iterable[NDArray[Any]]) -> None:
     stacked = np.stack(list(batch), axis=-1)
     before = array.shape[-1]
     array.resize((*array.shape[:-1], before + stacked.shape[-1]))
-    array[..., before:] = stacked
+    ChunkWriter(array)[(*(slice(0, length) for length in array.shape[:-1]), slice(before, array.shape[-1]))] = stacked
