@@ -1,5 +1,6 @@
 """Checks of hyper-parameters: every message names the field, the value given and what is allowed."""
 
+import os
 from collections.abc import Iterable
 from math import inf
 from numbers import Integral, Real
@@ -7,7 +8,7 @@ from typing import Any
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_number", "check_one_of"]
+__all__ = ["check_number", "check_one_of", "check_path"]
 
 
 def check_number(
@@ -32,6 +33,12 @@ def check_number(
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be at least {at_least}")
     if above is not None and number <= above:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be above {above}")
+
+
+def check_path(name: str, value: object) -> None:
+    """Refuse what is no path."""
+    if not isinstance(value, str | os.PathLike):
+        raise ArgumentTypeError(f"{name}={value!r} is not a path; give a text or a pathlib.Path")
 
 
 def check_one_of(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

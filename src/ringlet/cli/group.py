@@ -1,5 +1,6 @@
 """The `ringlet` command: which subcommands there are, and how their errors and warnings read."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,6 +60,10 @@ class _Commands(click.Group):
                 return super().invoke(ctx)
         except RingletError as error:
             raise _Failure(self._typed(ctx, error)) from error
+        except OSError as error:
+            if error.filename is None:  # of a stream: `main` tells
+                raise
+            raise _Failure(f"{os.fsdecode(error.filename)}: cannot be opened: {error.strerror}") from error
 
     def _typed(self, ctx: click.Context, message: object) -> str:
         """Give a message as whoever has typed the command reads it."""

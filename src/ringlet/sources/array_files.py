@@ -1,6 +1,7 @@
 """Arrays inside npy, npz and mat files. Files may be hostile: nothing is executed, sizes are checked first."""
 
 import math
+import os
 import re
 import zipfile
 from pathlib import Path
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from ringlet.errors import FormatError
 from ringlet.sources.limits import DEFLATE_RATIO, LONGEST_HEADER, check_size
 from ringlet.sources.mat_files import mat_arrays, read_mat
+from ringlet.sources.paths import open_file
 
 __all__ = ["check_real", "names_in", "open_npy", "read_array", "real_array", "shapes_in"]
 
@@ -21,9 +23,9 @@ _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # NumPy's; others are
 
 def open_npy(path: Path) -> NDArray[Any]:
     """The array of an npy file, as a read-only memory map."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         shape, dtype = _npy_header(file)
-        expected, size = file.tell() + math.prod(shape) * dtype.itemsize, path.stat().st_size
+        expected, size = file.tell() + math.prod(shape) * dtype.itemsize, file.seek(0, os.SEEK_END)
     if dtype.hasobject:
         raise FormatError(
             "holds Python objects, which could run anything; only real numbers are read, and truth values of masks"

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_path
 from ringlet.errors import ArgumentError
 from ringlet.sources.array_files import check_real, open_npy, read_array, real_array, shapes_in
 from ringlet.sources.chunked import ChunkedSource
@@ -115,6 +116,7 @@ def load(
     >>> loaded.array.shape, loaded.key, loaded.source.mask.all()
     ((3, 4), 'tensor', np.True_)
     """
+    check_path("path", path)
     path, key = split_key(path, key)
     rules = ReadRules(max_size, follow_links, absent)
     with reading(path):

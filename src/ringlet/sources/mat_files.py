@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import FormatError
 from ringlet.sources.limits import DEFLATE_RATIO, LONGEST_HEADER, MOST_MODES, check_size
+from ringlet.sources.paths import open_file
 
 __all__ = ["MatArray", "mat_arrays", "read_mat"]
 
@@ -80,7 +81,7 @@ class MatArray:
 
 def mat_arrays(path: Path) -> dict[str, MatArray]:
     """Everything in a file by its name, arrays of numbers or not; nothing but headers is read."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(128)
         found = _version_5(file, head) if 0 not in head[:4] and len(head) == 128 else _version_4(file)
         arrays: dict[str, MatArray] = {}
@@ -96,7 +97,7 @@ def read_mat(path: Path, array: MatArray, max_size: float | str | None = None) -
     if array.dtype is None or array.stored is None or array.is_complex:
         raise FormatError(f"{array.name} is no array of real numbers")
     check_size(max(array.nbytes, math.prod(array.shape) * array.dtype.itemsize), max_size, array.name)
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(array.start)
         if array.compressed is None:
             values = np.fromfile(file, array.stored, math.prod(array.shape))

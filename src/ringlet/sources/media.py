@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, FormatError, MissingDependencyError, warn
 from ringlet.sources.limits import check_size, size_limit
+from ringlet.sources.paths import open_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -70,15 +71,17 @@ def read_image(path: Path, max_size: float | str | None = None) -> tuple[NDArray
     pillow = import_pillow()
     from PIL import ImageOps
 
-    with pillow.open(path, formats=_IMAGE_FORMATS) as file:
-        check_size(file.width * file.height * _PIXEL_BYTES, max_size, f"decoding {file.width} x {file.height} pixels")
-        _warn_of_lost_bits(path)
-        return _plain(ImageOps.exif_transpose(file))
+    with open_file(path) as opened:
+        head = opened.read(26)
+        with pillow.open(opened, formats=_IMAGE_FORMATS) as file:
+            pixels = f"decoding {file.width} x {file.height} pixels"
+            check_size(file.width * file.height * _PIXEL_BYTES, max_size, pixels)
+            _warn_of_lost_bits(head)
+            return _plain(ImageOps.exif_transpose(file))
 
 
-def _warn_of_lost_bits(path: Path) -> None:
-    with path.open("rb") as file:
-        head = file.read(26)  # of a PNG file: at 24 the bits a channel, at 25 the kind of colour
+def _warn_of_lost_bits(head: bytes) -> None:
+    """Look at the beginning of a PNG file: at 24 the bits a channel, at 25 the kind of colour."""
     if head.startswith(b"\x89PNG") and head[24] == 16 and head[25] in _SEVERAL_CHANNELS:
         warn("pictures of 16 bits a channel are read with 8 of them; give an array (.npy) to keep all", DataWarning)
 
@@ -141,7 +144,7 @@ def opened_frames(path: Path, kind: str, max_size: float | str | None = None) ->
         yield Moving(_pictures(files, max_size), None, len(files) * _picture(files[0], max_size)[0].nbytes)
         return
     av = import_av()
-    with path.open("rb") as file:
+    with open_file(path) as file:
         if _is_cut_short(file):
             raise FormatError("the video is truncated")
         file.seek(0)

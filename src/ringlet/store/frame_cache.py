@@ -15,6 +15,7 @@ from ringlet.errors import ArgumentError, FormatError
 from ringlet.sources.files import Loaded
 from ringlet.sources.kinds import Kind, is_zarr, reading
 from ringlet.sources.media import frame_files, opened_frames
+from ringlet.sources.paths import exists, is_folder
 from ringlet.sources.stores import import_zarr, store_source
 from ringlet.store.atomic import atomic_folder
 from ringlet.store.chunked_outputs import ChunkWriter
@@ -50,13 +51,12 @@ def cached_frames(path: Path, kind: Kind, folder: Path | None = None) -> Loaded:
     """
     zarr = import_zarr()
     cache = _cache_path(path, folder)
-    with one_at_a_time(path):
+    with reading(path), one_at_a_time(path):
         identity = _identity(path, kind)
         found = _label(cache)
         if found is None or found.get("of") != identity:
             _check_writable(cache, replaces=found is not None)
-            with reading(path):
-                _decode(path, kind, cache, identity)
+            _decode(path, kind, cache, identity)
     array = zarr.open_array(str(cache), mode="r")
     source = store_source(array)
     assert source is not None  # noqa: S101 - it is a zarr array
@@ -89,10 +89,11 @@ def _label(cache: Path) -> dict[str, Any] | None:
 
 
 def _check_writable(cache: Path, *, replaces: bool) -> None:
-    if cache.exists() and not replaces:
+    if exists(cache) and not replaces:
         raise ArgumentError(f"{cache} is in the place of the video's cache and is none; move it, or give --cache DIR")
-    if not cache.parent.is_dir():
-        raise ArgumentError(f"cannot write the cache {cache}: its directory does not exist; create it first")
+    if not is_folder(cache.parent):
+        reason = "is a file" if exists(cache.parent) else "does not exist; create it first"
+        raise ArgumentError(f"cannot write the cache {cache}: its directory {reason}")
     if not os.access(cache.parent, os.W_OK | os.X_OK):
         raise ArgumentError(f"cannot write the cache {cache}: its directory is not writable; give --cache DIR")
 
