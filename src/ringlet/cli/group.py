@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import click
 
-from ringlet.cli.wording import as_typed
+from ringlet.cli.wording import as_typed, visible
 from ringlet.errors import DataWarning, RingletError
 
 __all__ = ["group"]
@@ -33,7 +33,7 @@ class _Failure(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"error: {' '.join(self.message.split())}", file=file, err=file is None)
+        click.echo(f"error: {visible(' '.join(self.message.split()))}", file=file, err=file is None)
 
 
 class _Commands(click.Group):
@@ -85,7 +85,7 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
     """Ringlet's warnings as plain sentences on stderr."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        click.echo(f"warning: {typed(message)}", err=True)
+        click.echo(f"warning: {visible(typed(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)

@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import re
+import warnings
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import chain
@@ -11,21 +13,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, FormatError
+from ringlet.errors import ArgumentError, DataWarning, FormatError
 from ringlet.sources.files import Loaded
 from ringlet.sources.kinds import Kind, is_zarr, reading
+from ringlet.sources.limits import ReadRules
 from ringlet.sources.media import frame_files, opened_frames
 from ringlet.sources.paths import exists, is_folder
-from ringlet.sources.stores import import_zarr, store_source
+from ringlet.sources.stores import import_zarr
 from ringlet.store.atomic import atomic_folder
 from ringlet.store.chunked_outputs import ChunkWriter
 from ringlet.store.locking import one_at_a_time
 
 __all__ = ["cached_frames"]
 
-_VERSION = 2
+_VERSION = 3
 _LABEL = "ringlet frame cache"
 _FRAMES, _SIDE = 8, 128  # of a chunk; so many frames are in memory while a video is decoded
+_FASTEST = 100_000  # frames a second
+_RATE = re.compile(r"\d{1,10}(/\d{1,10})?")
 _NAMES = ("height", "width", "colour", "frame")
 
 
@@ -49,19 +54,39 @@ def cached_frames(path: Path, kind: Kind, folder: Path | None = None) -> Loaded:
     FormatError
         The video cannot be decoded. No cache is left behind.
     """
-    zarr = import_zarr()
+    import_zarr()
     cache = _cache_path(path, folder)
     with reading(path), one_at_a_time(path):
         identity = _identity(path, kind)
         found = _label(cache)
-        if found is None or found.get("of") != identity:
+        whole = _opened(cache, kind) if found is not None and found.get("of") == identity else None
+        if whole is None:
             _check_writable(cache, replaces=found is not None)
             _decode(path, kind, cache, identity)
-    array = zarr.open_array(str(cache), mode="r")
-    source = store_source(array)
-    assert source is not None  # noqa: S101 - it is a zarr array
-    rate = array.attrs[_LABEL]["frame_rate"]
-    return Loaded(source, kind, frame_rate=None if rate is None else Fraction(rate))
+            whole = _opened(cache, kind)
+    if whole is None:
+        raise FormatError(f"the cache {cache} was damaged while it was written; try again")
+    return whole
+
+
+def _opened(cache: Path, kind: Kind) -> Loaded | None:
+    """What a cache holds; None if it is damaged: with a chunk lost, or a label that makes no sense."""
+    from ringlet.sources.zarr_files import open_zarr, zarr_source
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataWarning)  # a chunk is lost
+            array = open_zarr(cache, ReadRules())
+            source = zarr_source(array, ReadRules())
+        rate = array.attrs[_LABEL]["frame_rate"]
+        if rate is not None and not _RATE.fullmatch(rate):
+            return None
+        frame_rate = None if rate is None else Fraction(rate)
+    except (DataWarning, ArithmeticError, AttributeError, KeyError, OSError, TypeError, ValueError):
+        return None
+    if len(source.shape) not in (3, 4) or (frame_rate is not None and not 0 < frame_rate <= _FASTEST):
+        return None
+    return Loaded(source, kind, frame_rate=frame_rate)
 
 
 def _cache_path(path: Path, folder: Path | None) -> Path:
@@ -72,20 +97,35 @@ def _cache_path(path: Path, folder: Path | None) -> Path:
 
 
 def _identity(path: Path, kind: Kind) -> str:
-    """What changes when the file does: its size and its time, or those of all frames."""
+    """What changes when the file does, or any of the frames.
+
+    The number of the file and the time of its last change are set by the system alone. So a store that was made
+    elsewhere, and came with the video, is not taken for its cache.
+    """
     files = [path] if kind == "video" else frame_files(path)
-    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    found = [(file.name, file.stat()) for file in files]
+    facts = [(name, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns, fact.st_ino) for name, fact in found]
     return hashlib.sha256(repr((_VERSION, facts)).encode()).hexdigest()
 
 
 def _label(cache: Path) -> dict[str, Any] | None:
     """What a cache says of itself; None if there is none, or a store that is not ours."""
-    if not is_zarr(cache):
+    if not is_zarr(cache) or not _is_own(cache):
         return None
+    import_zarr()
+    from ringlet.sources.zarr_files import open_zarr
+
     with reading(cache):
-        attributes = import_zarr().open(str(cache), mode="r").attrs.asdict()
+        attributes = open_zarr(cache, ReadRules()).attrs.asdict()
     label = attributes.get(_LABEL)
     return label if isinstance(label, dict) else None
+
+
+def _is_own(cache: Path) -> bool:
+    """Whether the folder and its description belong to whoever runs this, so that nobody else has put them there."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return all(path.lstat().st_uid == os.geteuid() for path in (cache, *cache.glob("zarr.json")))
 
 
 def _check_writable(cache: Path, *, replaces: bool) -> None:
@@ -112,6 +152,7 @@ def _decode(path: Path, kind: Kind, cache: Path, identity: str) -> None:
             shape=(*first.shape, 0),
             chunks=(*sides, *first.shape[2:], _FRAMES),
             dtype=first.dtype,
+            compressors=[zarr.codecs.ZstdCodec(), zarr.codecs.Crc32cCodec()],  # damage is found as a chunk is read
             dimension_names=_NAMES if first.ndim == 3 else (*_NAMES[:2], _NAMES[3]),
             overwrite=True,
             config={"write_empty_chunks": True},  # so that a chunk that is lost later can be told from black
