@@ -221,3 +221,12 @@ def test_names_that_lead_out_of_a_folder_are_refused(tmp_path, name):
         archive.writestr(f"{name}/x.npy" if name == ".." else f"{name}.npy", npy_header((2, 3)) + bytes(6))
     with pytest.raises(FormatError, match="leads out of the folder"):
         load(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("labels", [np.arange(2), np.arange(7.0), "text", np.float64(3)])
+def test_labels_of_modes_that_are_none_do_not_end_the_process(tmp_path, labels):
+    """HDF5's own reader of labels takes whatever the attribute holds for addresses of texts."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = np.ones((3, 4))
+        file["x"].attrs["DIMENSION_LABELS"] = labels
+    assert run_limited("print(load(path).source.names)", tmp_path / "x.h5").strip() == "None"

@@ -31,6 +31,7 @@ from ringlet.sources.stores import check_open
 
 __all__ = ["dataset_shapes", "hdf5_source"]
 
+_LABELS = "DIMENSION_LABELS"
 _MOST_LINKS = 16  # soft links one behind the other; more run in a circle
 
 
@@ -99,7 +100,7 @@ def hdf5_source(dataset: Any, rules: ReadRules) -> ChunkedSource:
         _Hdf5Array(dataset, rules.max_size),
         regular_chunks(dataset.shape, sizes) if sizes else row_chunks(dataset.shape),
         told_missing(dataset.dtype, attributes, dataset.fillvalue),
-        names=mode_names([dimension.label for dimension in dataset.dims]),
+        names=mode_names(_labels(attributes.get(_LABELS), len(dataset.shape))),
         units=told_units(attributes),
         packing=told_packing(attributes),
     )
@@ -150,7 +151,7 @@ def _refusal(name: str, does: str, other: str) -> FormatError:
 def _small_attributes(dataset: Any) -> dict[str, Any]:
     """The attributes that matter, unless they are far larger than any that do."""
     found = {}
-    for name in ATTRIBUTES:
+    for name in (*ATTRIBUTES, _LABELS):
         if name in dataset.attrs:
             attribute = dataset.attrs.get_id(name)
             if prod(attribute.shape) * attribute.dtype.itemsize > LONGEST_HEADER:
@@ -159,6 +160,14 @@ def _small_attributes(dataset: Any) -> dict[str, Any]:
                 )
             found[name] = dataset.attrs[name]
     return found
+
+
+def _labels(found: Any, order: int) -> list[str] | None:
+    """Names of the modes from the attribute that holds them: HDF5's own reader of it trusts its type and size."""
+    texts = np.asarray(found, object).ravel().tolist()
+    if len(texts) != order or not all(isinstance(text, str | bytes) for text in texts):
+        return None
+    return [text.decode(errors="replace") if isinstance(text, bytes) else text for text in texts]
 
 
 def _stored_chunks(dataset: Any) -> NDArray[np.bool_] | None:
