@@ -1,12 +1,15 @@
-"""Parse and format amounts of memory and time."""
+"""Amounts of memory and time: as people write and read them, and what the machine has."""
 
+import os
 import re
 from numbers import Real
 
 from ringlet.errors import ArgumentError
 
-__all__ = ["format_bytes", "parse_bytes", "parse_seconds", "round_up"]
+__all__ = ["format_bytes", "machine_memory", "parse_bytes", "parse_seconds", "round_up"]
 
+_MOST_BYTES = 1 << 63  # what any machine can count
+_LONGEST_TEXT = 40  # characters
 _UNITS = {
     "": 1,
     "k": 10**3,
@@ -31,16 +34,23 @@ def parse_bytes(amount: float | str, name: str = "memory") -> int:
     >>> parse_bytes("2GB"), parse_bytes("1 KiB"), parse_bytes(2e9)
     (2000000000, 1024, 2000000000)
     """
-    if isinstance(amount, str):
+    if isinstance(amount, str) and len(amount) <= _LONGEST_TEXT:
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", amount.lower())
         found = round(float(match[1]) * _UNITS[match[2] or ""]) if match else 0
+    elif isinstance(amount, Real) and not isinstance(amount, bool) and 0 < amount <= _MOST_BYTES:
+        found = int(amount) if float(amount).is_integer() else 0
     else:
-        whole = isinstance(amount, Real) and not isinstance(amount, bool) and float(amount).is_integer()
-        found = int(amount) if whole else 0
-    if found > 0:
+        found = 0
+    if 0 < found <= _MOST_BYTES:
         return found
+    is_long = (
+        len(amount) > _LONGEST_TEXT
+        if isinstance(amount, str)
+        else isinstance(amount, int) and abs(amount) > _MOST_BYTES
+    )
+    told = "(a long number)" if is_long else repr(amount)
     raise ArgumentError(
-        f"{name}={amount!r} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes"
+        f"{name}={told} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes, at most 2**63"
     )
 
 
@@ -88,3 +98,14 @@ def round_up(amount: int) -> int:
     """
     step = int(10 ** max(0, len(str(amount)) - 3))
     return -(-amount // step) * step
+
+
+def machine_memory() -> int | None:
+    """Bytes of memory that the machine has; None where the system does not tell.
+
+    Examples
+    --------
+    >>> machine_memory() is None or machine_memory() > 1_000_000
+    True
+    """
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None

@@ -1,13 +1,14 @@
 """Checks of hyper-parameters: every message names the field, the value given and what is allowed."""
 
+import os
 from collections.abc import Iterable
-from math import inf
+from math import inf, log10
 from numbers import Integral, Real
 from typing import Any
 
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["check_number", "check_number_or", "check_one_of"]
+__all__ = ["check_number", "check_number_or", "check_one_of", "check_path", "check_range"]
 
 
 def check_number(
@@ -24,6 +25,7 @@ def check_number(
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
     number: Any = value
+    check_range(name, number)
     if number != number:  # NaN, of whichever type
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be a number")
     if not infinite and number in (inf, -inf):
@@ -34,10 +36,32 @@ def check_number(
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be above {above}")
 
 
+def check_range(name: str, number: Any) -> None:
+    """Refuse numbers that are too large for floats; they may have thousands of digits, and are not shown.
+
+    Examples
+    --------
+    >>> check_range("rank", -(10**400))
+    Traceback (most recent call last):
+    ringlet.errors.ArgumentError: rank is a number of about 400 digits; at most 1.8e308 is allowed
+    """
+    try:
+        float(number)
+    except OverflowError:
+        digits = int(int(abs(number)).bit_length() * log10(2))
+        raise ArgumentError(f"{name} is a number of about {digits} digits; at most 1.8e308 is allowed") from None
+
+
+def check_path(name: str, value: object) -> None:
+    """Refuse what is no path."""
+    if not isinstance(value, str | os.PathLike):
+        raise ArgumentTypeError(f"{name}={value!r} is not a path; give a text or a pathlib.Path")
+
+
 def check_one_of(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:
     """Raise an error for a word that is not in the list."""
     words = tuple(allowed)
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         listed = ", ".join(repr(word) for word in words)
         raise ArgumentError(f"{name}={value!r} is not allowed; give one of {listed}{otherwise}")
 

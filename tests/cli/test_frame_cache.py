@@ -11,13 +11,14 @@ import pytest
 import zarr
 
 from ringlet import decompose
-from ringlet.errors import ArgumentError, FormatError
+from ringlet.errors import ArgumentError, FormatError, OutputError
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import open_input
 from ringlet.sources import ChunkedSource
 from ringlet.sources.files import load
 from ringlet.store import frame_cache
 from ringlet.store.frame_cache import cached_frames
+from ringlet.store.locking import one_at_a_time
 from ringlet.store.outputs import write_array
 
 
@@ -196,3 +197,60 @@ def test_a_folder_of_frames_can_be_restored_to_a_video_or_a_store(run, frames, t
         assert result.exit_code == 0, result.stderr
         assert load(tmp_path / name).source.shape == film.shape
     shutil.rmtree(frames)
+
+
+# Caches that are damaged, forged or locked.
+
+
+def test_a_cache_that_came_with_the_video_is_not_believed(clip, tmp_path, film):
+    """Size and time of a file travel with it; what the system alone sets does not."""
+    cached_frames(clip, "video")
+    (tmp_path / "away").mkdir()
+    copied = tmp_path / "away" / "clip.mp4"
+    shutil.copy2(clip, copied)  # keeps the time
+    shutil.copytree(clip.with_name("clip.mp4.zarr"), tmp_path / "away" / "clip.mp4.zarr")
+    forged = zarr.open_array(tmp_path / "away" / "clip.mp4.zarr", mode="r+")
+    forged[:] = 255 - forged[:]
+    np.testing.assert_array_equal(whole(cached_frames(copied, "video").source), load(clip).array)
+
+
+def test_a_lost_chunk_makes_the_cache_anew(clip):
+    cached_frames(clip, "video")
+    next((clip.with_name("clip.mp4.zarr") / "c").rglob("0")).rename(clip.with_name("lost"))
+    np.testing.assert_array_equal(whole(cached_frames(clip, "video").source), load(clip).array)
+
+
+def test_a_damaged_chunk_is_found_by_its_checksum(clip):
+    cached_frames(clip, "video")
+    chunk = next(file for file in (clip.with_name("clip.mp4.zarr") / "c").rglob("*") if file.is_file())
+    content = bytearray(chunk.read_bytes())
+    content[len(content) // 2] ^= 1
+    chunk.write_bytes(content)
+    with pytest.raises(FormatError, match="cannot be read"):
+        whole(cached_frames(clip, "video").source)
+
+
+@pytest.mark.parametrize("rate", ["1/0", "nan", "-3", "9" * 400, "1e999999999", [24], {}, "24fps"])
+def test_a_bad_frame_rate_makes_the_cache_anew(clip, rate):
+    cached_frames(clip, "video")
+    array = zarr.open_array(clip.with_name("clip.mp4.zarr"), mode="r+")
+    array.attrs["ringlet frame cache"] = {**array.attrs["ringlet frame cache"], "frame_rate": rate}
+    assert cached_frames(clip, "video").frame_rate == 24
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_a_cache_of_somebody_else_is_not_read(clip):
+    cached_frames(clip, "video")
+    os.chown(clip.with_name("clip.mp4.zarr"), 65534, 65534)
+    with pytest.raises(ArgumentError, match="is in the place of the video's cache"):
+        cached_frames(clip, "video")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks")
+def test_a_lock_that_somebody_else_holds_ends_in_an_error(clip):
+    import fcntl
+
+    with clip.open("rb") as foreign:
+        fcntl.flock(foreign, fcntl.LOCK_EX)
+        with pytest.raises(OutputError, match="locked by another process"), one_at_a_time(clip, seconds=0.1):
+            pass

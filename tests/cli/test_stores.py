@@ -90,6 +90,7 @@ def test_existing_stores_are_replaced_only_when_asked(run, stores):
 
 
 @pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.filterwarnings("ignore:.*chunks are not in the store")
 def test_a_tensor_is_written_without_ever_being_whole(tmp_path, keep):
     rng = np.random.default_rng(0)
     ring = TensorRing([rng.random((2, n, 2)).astype(np.float32) for n in (400, 300, 20, 20)])

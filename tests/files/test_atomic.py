@@ -177,7 +177,7 @@ def test_a_missing_directory_is_refused_before_any_work(tmp_path):
     with pytest.raises(ArgumentError, match="directory does not exist"):
         check_outputs([tmp_path / "missing" / "x.npy"], force=True)
     (tmp_path / "file").touch()
-    with pytest.raises(ArgumentError, match="directory does not exist"):
+    with pytest.raises(ArgumentError, match="its directory is a file"):
         check_outputs([tmp_path / "file" / "x.npy"], force=True)
 
 

@@ -1,5 +1,6 @@
 """The `ringlet` command: which subcommands there are, and how their errors and warnings read."""
 
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from typing import IO, Any
 
 import click
 
-from ringlet.cli.wording import as_typed
+from ringlet.cli.wording import as_typed, visible
 from ringlet.errors import DataWarning, RingletError
 
 __all__ = ["group"]
@@ -32,7 +33,7 @@ class _Failure(click.ClickException):
     exit_code = 2
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"error: {' '.join(self.message.split())}", file=file, err=file is None)
+        click.echo(f"error: {visible(' '.join(self.message.split()))}", file=file, err=file is None)
 
 
 class _Commands(click.Group):
@@ -59,6 +60,10 @@ class _Commands(click.Group):
                 return super().invoke(ctx)
         except RingletError as error:
             raise _Failure(self._typed(ctx, error)) from error
+        except OSError as error:
+            if error.filename is None:  # of a stream: `main` tells
+                raise
+            raise _Failure(f"{os.fsdecode(error.filename)}: cannot be opened: {error.strerror}") from error
 
     def _typed(self, ctx: click.Context, message: object) -> str:
         """Give a message as the person who typed the command reads it."""
@@ -80,7 +85,7 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
     """Ringlet's warnings as plain sentences on stderr."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        click.echo(f"warning: {typed(message)}", err=True)
+        click.echo(f"warning: {visible(typed(message))}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DataWarning)

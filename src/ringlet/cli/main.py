@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 from typing import NoReturn
 
 __all__ = ["main"]
@@ -50,11 +50,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     import click
 
     from ringlet.cli.group import group
+    from ringlet.cli.wording import visible
 
     try:
         return group.main(arguments, standalone_mode=False) or 0
     except click.ClickException as error:
-        error.show()
+        told = StringIO()
+        error.show(told)
+        sys.stderr.write(visible(told.getvalue()))
         return error.exit_code
     except click.Abort as error:  # what older versions of click make of Ctrl-C
         raise KeyboardInterrupt from error

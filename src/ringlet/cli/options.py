@@ -134,6 +134,19 @@ data_options = _gathered(
             help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default frames "
             "that take more than 1 GB are kept beside it.",
         ),
+        click.option(
+            "--max-size",
+            metavar="SIZE",
+            help="Memory that an array, picture or chunk of the file may take.  [default: a quarter of the machine's]",
+        ),
+        click.option("--follow-links", is_flag=True, help="Read what a store keeps in other files."),
+        click.option(
+            "--absent",
+            type=click.Choice(["fill", "missing"]),
+            default="fill",
+            show_default=True,
+            help="Chunks that a store does not hold are its fill value, or missing.",
+        ),
     ],
 )
 

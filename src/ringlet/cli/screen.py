@@ -11,12 +11,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ringlet.cli.wording import visible
+
 __all__ = ["percent", "print_facts", "print_json", "print_table", "terminal_width", "times"]
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Print names and values in two columns; values wrap at spaces only, so that paths stay whole."""
-    rows = list(facts)
+    rows = [(name, visible(value)) for name, value in facts]
     console = _console()
     indent = 2 + max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
@@ -34,7 +36,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: 
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number in words else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     _console().print(table)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import click
 
-__all__ = ["as_typed"]
+__all__ = ["as_typed", "visible"]
 
 # Of an argument its name and value; paths such as runs/rank=3.npy are none.
 _ARGUMENT = re.compile(
@@ -14,6 +14,21 @@ _ARGUMENT = re.compile(
         (?= [;:,.)]* (\s|$))""",
     re.VERBOSE,
 )
+
+
+# Control characters, and those that turn the direction of writing: a terminal would obey them.
+_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    r"""Show control characters, which names in files may hold, in place of sending them; new lines stay.
+
+    Examples
+    --------
+    >>> visible("red \x1b[31m")
+    'red \\x1b[31m'
+    """
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def as_typed(message: str, params: Iterable[click.Parameter]) -> str:

@@ -27,6 +27,11 @@ def connected(address: str) -> Iterator["Client"]:
         raise ArgumentError(f"scheduler={address!r} is no address: {error}; give e.g. tcp://10.0.0.1:8786") from error
     try:
         client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except TypeError as error:  # what Dask makes of tls:// where no certificates are set up
+        raise ArgumentError(
+            f"scheduler={address!r} needs certificates; set them up in Dask's configuration (distributed.comm.tls), or "
+            "connect a client with security= and give DaskExecutor(client)"
+        ) from error
     except OSError as error:
         raise ExecutionError(
             f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS:g} s; is it running, and is that its "

@@ -15,6 +15,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ringlet.amounts import format_bytes
+from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError
 from ringlet.execution.cluster import check_cluster, connected, describe, import_distributed, named_failures, workers
 from ringlet.execution.pickled import Parcel
@@ -31,8 +32,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _LARGEST_ARRAY = 1 << 30  # bytes of data in memory that are sent to workers; stores they open themselves
-_LOOK_SECONDS = 2.0  # between two checks that there are workers
-_WORKERLESS_SECONDS = 60.0  # time without workers after which the cluster counts as lost
+_LOOK_SECONDS = 2.0  # between two looks whether anybody still works
 _GONE = ("cancelled", "lost")  # states of a task that will not end
 _ATTEMPTS = 5  # to send an item after its worker was lost
 
@@ -65,6 +65,8 @@ class DaskExecutor:
     client : distributed.Client
         Connected to a scheduler with workers. It sends data to workers directly, unless it was made with
         ``direct_to_workers=False`` because it cannot reach them.
+    patience : number
+        Seconds that a fit waits for new workers when all are gone.
 
     Attributes
     ----------
@@ -84,13 +86,15 @@ class DaskExecutor:
     >>> fit = ringlet.decompose(x, 20, executor=ringlet.DaskExecutor(client))  # doctest: +SKIP
     """
 
-    def __init__(self, client: "Client") -> None:
+    def __init__(self, client: "Client", patience: float = 60.0) -> None:
+        check_number("patience", patience, above=0)
         distributed = import_distributed()
         if not isinstance(client, distributed.Client):
             raise ArgumentTypeError(f"client={client!r} is no client; give a distributed.Client")
         if client.asynchronous:
             raise ArgumentError("client is asynchronous, which is unsupported; give a distributed.Client(address)")
         self._client = client
+        self._patience = patience
         self.traffic = Traffic()
 
     @classmethod
@@ -120,14 +124,15 @@ class DaskExecutor:
             )
         with named_failures(self._client):
             check_cluster(self._client)
-        yield Placement(self._client, source, self.traffic)
+        yield Placement(self._client, source, self.traffic, self._patience)
 
 
 class Placement:
     """A source that the workers of a cluster hold; functions can be mapped over parts of it."""
 
-    def __init__(self, client: "Client", source: Source, traffic: Traffic) -> None:
+    def __init__(self, client: "Client", source: Source, traffic: Traffic, patience: float) -> None:
         self._client = client
+        self._patience = patience
         self._source = Parcel(source)
         self._traffic = traffic
         self._placed: Any = None  # a future
@@ -168,10 +173,14 @@ class Placement:
                 if unsent:
                     tasks.update(zip(unsent, self._submit(call, [parcels[later] for later in unsent]), strict=True))
                 return self._wait_for(tasks[place])
-            except (CancelledError, OSError):  # a worker was lost, and with it the data sent to it
-                workers(self._client)  # raises an error if the scheduler is lost
+            except (CancelledError, OSError) as error:  # a worker went, and with it what was sent to it
+                self._await_workers()
                 if attempt == _ATTEMPTS:
-                    raise
+                    raise ExecutionError(
+                        f"workers of {describe(self._client)} were lost {_ATTEMPTS} times with the same work "
+                        f"({error or type(error).__name__}); see their logs, and start the fit again, from its "
+                        "checkpoint if there is one"
+                    ) from error
                 self._placed = None
                 tasks.pop(place, None)
                 sleep(0.1 * attempt)
@@ -187,8 +196,25 @@ class Placement:
         return tasks
 
     def _send(self, parcels: list[Parcel]) -> list[Any]:
-        futures: list[Any] = self._client.scatter(parcels, direct=self._direct, hash=False)
+        try:
+            futures: list[Any] = self._client.scatter(parcels, direct=self._direct, hash=False)
+        except KeyError as error:  # of a worker that took them and died before the scheduler was told
+            raise CancelledError(f"worker {error} is gone") from error
         return futures
+
+    def _await_workers(self) -> None:
+        """Return when somebody can work; an ExecutionError if the scheduler is gone, or nobody comes."""
+        deadline = monotonic() + self._patience
+        while not workers(self._client):
+            if monotonic() > deadline:
+                raise self._deserted()
+            sleep(0.05)
+
+    def _deserted(self) -> ExecutionError:
+        return ExecutionError(
+            f"{describe(self._client)} has had no workers for {self._patience:g} s; start some, and the fit again, "
+            "from its checkpoint if there is one"
+        )
 
     def _wait_for(self, task: Any) -> Parcel:
         """The result of a task, while there are workers."""
@@ -203,11 +229,8 @@ class Placement:
                     raise CancelledError(f"{task.key} is {task.status}") from None
                 if workers(self._client):
                     last_seen = monotonic()
-                elif monotonic() - last_seen > _WORKERLESS_SECONDS:
-                    raise ExecutionError(
-                        f"{describe(self._client)} has had no workers for {_WORKERLESS_SECONDS:g} s; start some, and "
-                        "the fit again, from its checkpoint if there is one"
-                    ) from None
+                elif monotonic() - last_seen > self._patience:
+                    raise self._deserted() from None
 
 
 def _work(placed: Parcel, call: Parcel, item: Parcel) -> Parcel:

@@ -1,22 +1,12 @@
 """How much memory this process has taken, as the operating system counts it."""
 
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from ringlet.amounts import machine_memory
+
 __all__ = ["machine_memory", "peak_memory", "reset_peak_memory"]
-
-
-def machine_memory() -> int | None:
-    """Bytes of memory that the machine has; None where the system does not report it.
-
-    Examples
-    --------
-    >>> machine_memory() is None or machine_memory() > 1_000_000
-    True
-    """
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else None
 
 
 def peak_memory() -> int:

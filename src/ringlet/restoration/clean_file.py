@@ -19,7 +19,7 @@ from ringlet.sources.groups import array_names
 from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.sources.stores import import_h5py, import_zarr
-from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.store.atomic import check_outputs
 from ringlet.store.chunked_outputs import write_store
 from ringlet.store.outputs import check_kind, check_mat, holds_alpha, write_array, write_video
 
@@ -101,9 +101,7 @@ class CleanFile:
                 force=self.force,
             )
         elif kind == "npy":
-            check_outputs([self.path], force=self.force)
-            with atomic_output(self.path) as temporary:
-                fill(np.lib.format.open_memmap(temporary, "w+", source.dtype, shape), entries)
+            write_npy(self.path, entries, shape, source.dtype, force=self.force)
         else:
             whole = np.empty(shape, source.dtype)
             fill(whole, entries)

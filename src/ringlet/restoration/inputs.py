@@ -7,7 +7,7 @@ from functools import cached_property
 from math import inf, isnan, prod
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ringlet.sources.conversion import with_mask, without_value
 from ringlet.sources.files import Loaded, load
 from ringlet.sources.kinds import Kind, kind_of, reading
 from ringlet.sources.media import opened_frames
+from ringlet.sources.paths import exists
 from ringlet.store.frame_cache import cached_frames
 
 __all__ = ["Input", "ReadOptions", "open_input"]
@@ -40,12 +41,21 @@ class ReadOptions:
         Name of the array in a file or store of several.
     cache : path, optional
         Folder for the decoded frames of a video or of a folder of frames.
+    max_size : number or str, optional
+        Bytes that an array, picture or chunk of the file may take in memory; by default a quarter of the machine's.
+    follow_links : bool
+        Read what a store keeps in other files.
+    absent : {"fill", "missing"}
+        How chunks are read that a store does not hold.
     """
 
     mask: Any = None
     missing: float | None = None
     key: str | None = None
     cache: Path | None = None
+    max_size: float | str | None = None
+    follow_links: bool = False
+    absent: Literal["fill", "missing"] = "fill"
 
 
 @dataclass(frozen=True)
@@ -150,14 +160,20 @@ def _without_value(given: Input, missing: float) -> Input:
 
 def _load(path: Path, options: ReadOptions, largest_decoded: int) -> Loaded:
     """Open a file: large videos, and those for which a cache is asked for, through their cache."""
-    if path.exists() and options.key is None:
+    if exists(path) and options.key is None:
         with reading(path):
             kind = kind_of(path)
             moving = kind in ("video", "frames")
             cached = moving and (options.cache is not None or _decoded_bytes(path, kind) > largest_decoded)
         if cached:
             return cached_frames(path, kind, options.cache)
-    return load(path, key=options.key)
+    return load(
+        path,
+        key=options.key,
+        max_size=options.max_size,
+        follow_links=options.follow_links,
+        absent=options.absent,
+    )
 
 
 def _decoded_bytes(path: Path, kind: Kind) -> int:

@@ -104,6 +104,8 @@ def _selectors(items: Sequence[Any], shape: tuple[int, ...]) -> list[Selector]:
 
 def _item(item: Any) -> Any:
     """Read an index item as a slice, Ellipsis, int, or array of int or bool."""
+    if isinstance(item, slice) and item.step == 0:
+        raise IndexingError("the step of a slice cannot be 0")
     if item is Ellipsis or isinstance(item, slice):
         return item
     if item is None:

@@ -10,6 +10,8 @@ from ringlet.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["bond_limits", "normalise_rank", "parameters", "unknowns_per_entry"]
 
+_LARGEST_BOND = (1 << 31) - 1
+
 
 def normalise_rank(rank: int | Sequence[int], order: int) -> tuple[int, ...]:
     """Bring a tensor ring rank into its one form: one bond per mode, ``rank[k]`` the bond before mode k.
@@ -104,6 +106,8 @@ def _bond(entry: object) -> int:
         raise ArgumentTypeError(f"rank entries must be integers, not {entry!r}") from None
     if bond < 1:
         raise ArgumentError(f"rank entries must be at least 1, not {bond}")
+    if bond > _LARGEST_BOND:
+        raise ArgumentError(f"rank entries must be at most {_LARGEST_BOND}; no array has more")
     return bond
 
 

@@ -91,6 +91,8 @@ def _check_tol(tol: Any) -> float:
         value = float(tol)
     except (TypeError, ValueError):
         raise ArgumentTypeError(f"tol must be a number, not {tol!r}") from None
+    except OverflowError:
+        raise ArgumentError("tol must be a finite number of at least 0, not one that is too large for floats") from None
     if not isfinite(value) or value < 0:
         raise ArgumentError(f"tol must be a finite number of at least 0, not {value}")
     return value

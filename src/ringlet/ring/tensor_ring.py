@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ringlet.amounts import format_bytes
+from ringlet.checks import check_range
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring import algebra
 from ringlet.ring.arrays import Array64
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from xarray import DataArray
 
 __all__ = ["TensorRing"]
+
+_MOST_AXES = 64  # of NumPy's arrays
 
 
 class TensorRing:
@@ -171,6 +174,8 @@ class TensorRing:
         """Evaluate the whole tensor."""
         if copy is False:
             raise ArgumentError("a TensorRing is not stored densely, so copy=False is impossible; leave copy out")
+        if len(self._cores) > _MOST_AXES:
+            raise ArgumentError(f"the ring has {len(self._cores)} modes, arrays have at most {_MOST_AXES}; index some")
         return dense_block(self._even()).astype(dtype or self.dtype, copy=False)
 
     def entries(self, coordinates: ArrayLike) -> NDArray[Any]:
@@ -334,6 +339,7 @@ class TensorRing:
     def __mul__(self, other: TensorRing | float) -> TensorRing:
         """Multiply by a number, or element-wise by a ring of the same shape (ranks multiply)."""
         if isinstance(other, Real):
+            check_range("the factor", other)
             factor = float(other)
             if not isfinite(factor):
                 raise ArgumentError(f"a ring can only be scaled by a finite number, not {factor}")
@@ -350,6 +356,7 @@ class TensorRing:
         if not isinstance(other, Real):
             _refuse_array(other)
             return NotImplemented
+        check_range("the divisor", other)
         divisor = float(other)
         if divisor == 0 or not isfinite(divisor):
             raise ArgumentError(f"a ring can only be divided by a finite number other than 0, not {divisor}")

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["mode_names", "told_missing", "told_packing", "told_units"]
+__all__ = ["ATTRIBUTES", "mode_names", "told_missing", "told_packing", "told_units"]
 
 _MISSING_ATTRIBUTES = ("_FillValue", "missing_value")
 _PACKING_ATTRIBUTES = ("scale_factor", "add_offset", "_Unsigned")
+ATTRIBUTES = (*_MISSING_ATTRIBUTES, *_PACKING_ATTRIBUTES, "units")  # all that are looked at
 
 
 def told_missing(dtype: np.dtype[Any], attributes: Mapping[str, Any], filled: Any = None) -> tuple[float, ...]:

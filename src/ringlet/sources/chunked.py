@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import FormatError, RingletError
 from ringlet.sources.base import Block, Chunks, Source
+from ringlet.sources.limits import MOST_CHUNKS
 from ringlet.sources.memory import gather, observed_entries
 
 __all__ = ["CELL_ENTRIES", "ChunkedSource", "regular_chunks", "row_chunks"]
@@ -62,7 +63,7 @@ class ChunkedSource:
     units: str | None = None
     packing: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Size of every mode."""
         return tuple(sum(lengths) for lengths in self.chunks)
@@ -103,7 +104,7 @@ class ChunkedSource:
     def _pieces(self, block: Block) -> list[list["_Piece"]]:
         """What to read of every mode, one chunk after the other; of modes given as slices, several at a time."""
         indices = [
-            np.arange(length)[chosen] if isinstance(chosen, slice) else np.asarray(chosen)
+            np.arange(*chosen.indices(length)) if isinstance(chosen, slice) else np.asarray(chosen)
             for chosen, length in zip(block, self.shape, strict=True)
         ]
         room = CELL_ENTRIES // max(1, prod(max(lengths) for lengths in self.chunks))
@@ -144,15 +145,25 @@ class _Piece:
 def regular_chunks(shape: Sequence[int], sizes: Sequence[int]) -> Chunks:
     """Lengths of chunks of one size; the last of a mode may be shorter.
 
+    Where a store claims more chunks than anyone could list, neighbours count as one.
+
     Examples
     --------
     >>> regular_chunks((5, 4), (2, 4))
     ((2, 2, 1), (4,))
     """
+    cells = list(sizes)
+    while prod(counts := list(map(_ceil_div, shape, cells))) > MOST_CHUNKS:
+        mode = max(range(len(cells)), key=lambda mode: counts[mode])
+        cells[mode] *= 2
     return tuple(
         tuple(min(size, length - start) for start in range(0, length, size))
-        for length, size in zip(shape, sizes, strict=True)
+        for length, size in zip(shape, cells, strict=True)
     )
+
+
+def _ceil_div(length: int, size: int) -> int:
+    return -(-length // size)
 
 
 def row_chunks(shape: Sequence[int]) -> Chunks:

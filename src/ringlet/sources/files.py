@@ -8,16 +8,18 @@ import os
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_path
 from ringlet.errors import ArgumentError
 from ringlet.sources.array_files import check_real, open_npy, read_array, real_array, shapes_in
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.groups import open_tensor
 from ringlet.sources.kinds import Kind, kind_of, reading, split_key
+from ringlet.sources.limits import ReadRules
 from ringlet.sources.mask_values import spread, truth_values
 from ringlet.sources.media import read_frames, read_image
 from ringlet.sources.memory import ArraySource
@@ -62,8 +64,16 @@ class Loaded:
         return self.source.read(tuple(slice(0, length) for length in self.source.shape))[0]
 
 
-def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | None = None) -> Loaded:
-    """Open a tensor by its path; its kind is recognised by its first bytes, or else by its suffix.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    frames: int | None = None,
+    max_size: float | str | None = None,
+    follow_links: bool = False,
+    absent: Literal["fill", "missing"] = "fill",
+) -> Loaded:
+    """Open a tensor by its path; what kind of file it is shows in its first bytes, or else in its suffix.
 
     Parameters
     ----------
@@ -73,7 +83,14 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
     key : str, optional
         Name of the array, as an alternative to ``path::name``. By default the only one, or the one named `tensor`.
     frames : int, optional
-        Maximum number of frames that are read from a video.
+        Read at most so many frames of a video.
+    max_size : number or str, optional
+        Bytes, such as ``"2GB"``, that the tensor, or one chunk of a store, may take in memory; by default a quarter of
+        the machine's. The array of an npy file stays in the file and may be of any size.
+    follow_links : bool
+        Read what a store keeps in other files: external links and storage of HDF5, virtual datasets, symbolic links.
+    absent : {"fill", "missing"}
+        Chunks that a store does not hold are read as its fill value, with a warning, or taken as missing.
 
     Returns
     -------
@@ -99,39 +116,41 @@ def load(path: str | os.PathLike[str], *, key: str | None = None, frames: int | 
     >>> loaded.array.shape, loaded.key, loaded.source.mask.all()
     ((3, 4), 'tensor', np.True_)
     """
+    check_path("path", path)
     path, key = split_key(path, key)
+    rules = ReadRules(max_size, follow_links, absent)
     with reading(path):
         kind = kind_of(path)
         if kind in ("zarr", "hdf5"):
-            return _load_store(path, kind, key)
+            return _load_store(path, kind, key, rules)
         if kind in ("npz", "mat"):
-            return _load_named(path, kind, key)
+            return _load_named(path, kind, key, max_size)
         if key is not None:
             raise ArgumentError(f"{path} has no keys; key={key!r} is for npz and mat files, zarr groups and HDF5 files")
         if kind == "npy":
             return Loaded(ArraySource(real_array(open_npy(path))), kind)
         if kind == "image":
-            picture, alpha = read_image(path)
-            # The colour of a fully transparent pixel is meaningless.
+            picture, alpha = read_image(path, max_size)
+            # Whatever colour a file holds for a pixel that cannot be seen, it is none.
             seen = None if alpha is None or alpha.all() else spread(alpha > 0, picture.shape)
             return Loaded(ArraySource(picture, seen, names=_IMAGE_NAMES[picture.ndim]), kind, alpha=alpha)
-        video, rate = read_frames(path, kind, frames)
+        video, rate = read_frames(path, kind, frames, max_size)
         names = _VIDEO_NAMES if video.ndim == 4 else ("height", "width", "frame")
         return Loaded(ArraySource(video, names=names), kind, frame_rate=rate)
 
 
-def _load_named(path: Path, kind: Kind, key: str | None) -> Loaded:
+def _load_named(path: Path, kind: Kind, key: str | None, max_size: float | str | None) -> Loaded:
     """An array of an npz or mat file, with an array beside it that says what is known, if there is one."""
     shapes = shapes_in(path, kind)
     key = choose_array(path, shapes, key)
     observed, beside = None, mask_beside(shapes, key)
     if beside is not None:
-        observed = spread(truth_values(read_array(path, kind, beside)), shapes[key])
-    return Loaded(ArraySource(read_array(path, kind, key), observed), kind, key=key)
+        observed = spread(truth_values(read_array(path, kind, beside, max_size)), shapes[key])
+    return Loaded(ArraySource(read_array(path, kind, key, max_size), observed), kind, key=key)
 
 
-def _load_store(path: Path, kind: Kind, key: str | None) -> Loaded:
+def _load_store(path: Path, kind: Kind, key: str | None, rules: ReadRules) -> Loaded:
     """An array of a zarr store or an HDF5 file, with a mask beside it, if there is one."""
-    source, key = open_tensor(path, kind, key)
+    source, key = open_tensor(path, kind, key, rules)
     check_real(source.dtype)
     return Loaded(source, kind, key=key)

@@ -10,18 +10,23 @@ from typing import Any
 
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.limits import ReadRules
 from ringlet.sources.mask_values import shape_error, truth_source, where_known
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside
-from ringlet.sources.stores import check_open, import_h5py, import_zarr, store_source
+from ringlet.sources.stores import OPENED_BY_USER, check_open, import_h5py, import_zarr, store_source
 
 __all__ = ["array_names", "group_mask", "group_source", "open_mask", "open_tensor", "unused_mask"]
 
+_STRICT = ReadRules()
+_DEEPEST = 32  # groups within groups
 _GROUPS = (("zarr", "Group"), ("h5py", "Group"), ("xarray", "Dataset"))
 
 
-def open_tensor(path: Path, kind: str, key: str | None = None) -> tuple[ArraySource | ChunkedSource, str | None]:
-    """A tensor in a zarr store or an HDF5 file, with its mask applied, and its name if there are names.
+def open_tensor(
+    path: Path, kind: str, key: str | None = None, rules: ReadRules = _STRICT
+) -> tuple[ArraySource | ChunkedSource, str | None]:
+    """A tensor in a zarr store or an HDF5 file, without what its mask does not know, and its name if there are names.
 
     Parameters
     ----------
@@ -29,15 +34,17 @@ def open_tensor(path: Path, kind: str, key: str | None = None) -> tuple[ArraySou
     kind : {"zarr", "hdf5"}
     key : str, optional
         Which array; without it the only one, or the one named `tensor`.
+    rules : ReadRules
+        What the store may ask for, and how chunks that it lacks are read.
     """
-    opened, shapes = _open(path, kind, key)
+    opened, shapes = _open(path, kind, key, rules)
     if not shapes:
-        return _source(opened), None
+        return _source(opened, rules), None
     key = choose_array(path, shapes, key and key.strip("/"))
-    return _tensor(path, opened, shapes, key), key
+    return _tensor(path, opened, shapes, key, rules), key
 
 
-def open_mask(path: Path, kind: str, key: str | None = None) -> ArraySource | ChunkedSource:
+def open_mask(path: Path, kind: str, key: str | None = None, rules: ReadRules = _STRICT) -> ArraySource | ChunkedSource:
     """The truth values in a zarr store or an HDF5 file, stored as such or as zeros and ones.
 
     Parameters
@@ -46,17 +53,19 @@ def open_mask(path: Path, kind: str, key: str | None = None) -> ArraySource | Ch
     kind : {"zarr", "hdf5"}
     key : str, optional
         Which array; without it the one named `observed` or `mask`, or the only one.
+    rules : ReadRules
+        What the store may ask for.
     """
-    opened, shapes = _open(path, kind, key)
+    opened, shapes = _open(path, kind, key, rules)
     if not shapes:
-        return truth_source(_source(opened))
-    return truth_source(_source(opened[choose_mask(path, shapes, key and key.strip("/"))]))
+        return truth_source(_source(opened, rules))
+    return truth_source(_source(opened[choose_mask(path, shapes, key and key.strip("/"))], rules))
 
 
 def array_names(path: Path, kind: str) -> list[str]:
     """Names of all arrays in a zarr store or an HDF5 file; empty for a single array, or no store."""
     try:
-        return list(_open(path, kind, None)[1])
+        return list(_open(path, kind, None, ReadRules(follow_links=True))[1])
     except (OSError, ValueError):
         return []
 
@@ -101,28 +110,42 @@ def unused_mask(given: Any) -> str | None:
     return mask_beside(group, name)
 
 
-def _tensor(whole: object, group: Any, shapes: Mapping[str, tuple[int, ...]], key: str) -> ArraySource | ChunkedSource:
-    source, beside = _source(group[key]), mask_beside(shapes, key)
+def _tensor(
+    whole: object, group: Any, shapes: Mapping[str, tuple[int, ...]], key: str, rules: ReadRules = OPENED_BY_USER
+) -> ArraySource | ChunkedSource:
+    source, beside = _source(group[key], rules), mask_beside(shapes, key)
     if beside is None:
         return source
     if shapes[beside] != source.shape:
         raise shape_error(
             f"{whole}: {beside}, the mask of {key},", shapes[beside], source.shape, "; rename it if it is none"
         )
-    return where_known(source, truth_source(_source(group[beside])))
+    return where_known(source, truth_source(_source(group[beside], rules)))
 
 
-def _open(path: Path, kind: str, key: str | None) -> tuple[Any, dict[str, tuple[int, ...]]]:
-    """Content of a store: an array, or a group and the names and shapes of its arrays."""
-    opened = import_zarr().open(str(path.absolute()), mode="r") if kind == "zarr" else import_h5py().File(path, "r")
-    if hasattr(opened, "keys"):
+def _open(path: Path, kind: str, key: str | None, rules: ReadRules) -> tuple[Any, dict[str, tuple[int, ...]]]:
+    """What is in a store: an array, or a group and what the arrays in it are."""
+    if kind == "zarr":
+        import_zarr()
+        from ringlet.sources.zarr_files import open_zarr
+
+        opened = open_zarr(path, rules)
+        if not hasattr(opened, "keys"):
+            if key is not None:
+                raise ArgumentError(f"{path} holds a single array without a name; key={key!r} is for groups of arrays")
+            return opened, {}
         shapes = _array_shapes(opened)
-        if not shapes:
-            raise FormatError("there is no array in it")
-        return opened, shapes
-    if key is not None:
-        raise ArgumentError(f"{path} holds a single array without a name; key={key!r} is for groups of arrays")
-    return opened, {}
+    else:
+        opened = import_h5py().File(path, "r")
+        from ringlet.sources.hdf5_files import dataset_shapes
+
+        shapes, outside = dataset_shapes(opened, rules)
+        for name, other in outside.items():
+            if key is None or f"{key.strip('/')}/".startswith(f"{name}/"):
+                raise FormatError(f"{name} is a link to {other!r}, which is not read; follow_links=True reads it")
+    if not shapes:
+        raise FormatError("there is no array in it")
+    return opened, shapes
 
 
 def _is_group(name: str, given: Any) -> bool:
@@ -142,19 +165,21 @@ def _named_shapes(name: str, group: Any) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _array_shapes(group: Any) -> dict[str, tuple[int, ...]]:
+def _array_shapes(group: Any, depth: int = 0) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the arrays in a group of a store and in the groups below it."""
+    if depth > _DEEPEST:
+        raise FormatError(f"its groups lie more than {_DEEPEST} deep; links may run in a circle")
     found: dict[str, tuple[int, ...]] = {}
     for name in sorted(group):
         member = group.get(name)  # None for a broken link
         if hasattr(member, "keys"):
-            found |= {f"{name}/{below}": shape for below, shape in _array_shapes(member).items()}
+            found |= {f"{name}/{below}": shape for below, shape in _array_shapes(member, depth + 1).items()}
         elif getattr(member, "shape", None):  # empty datasets have none, scalars no modes
             found[name] = tuple(member.shape)
     return found
 
 
-def _source(array: Any) -> ArraySource | ChunkedSource:
-    source = store_source(array)
+def _source(array: Any, rules: ReadRules = OPENED_BY_USER) -> ArraySource | ChunkedSource:
+    source = store_source(array, rules=rules)
     assert source is not None  # noqa: S101 - what is in a store is an array
     return source

@@ -8,6 +8,7 @@ from typing import Literal
 
 from ringlet.errors import ArgumentError, FormatError, MissingFileError, RingletError
 from ringlet.sources.media import IMAGE_SUFFIXES
+from ringlet.sources.paths import exists, is_file, is_folder, open_file
 
 __all__ = ["IMAGE_SUFFIXES", "VIDEO_SUFFIXES", "Kind", "is_zarr", "kind_of", "reading", "split_key"]
 
@@ -35,7 +36,7 @@ def split_key(path: str | os.PathLike[str], key: str | None) -> tuple[Path, str 
     'group/x'
     """
     whole, marker, name = os.fspath(path).rpartition("::")
-    if not marker or Path(path).exists():
+    if not marker or exists(path):
         return Path(path), key
     if key is not None and key != name:
         raise ArgumentError(f"{os.fspath(path)} names the array {name!r}, but key={key!r}; give one of the two")
@@ -49,22 +50,22 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from error.__cause__
-    except RingletError:
+    except (RingletError, Warning):  # warnings, where they are made errors
         raise
     except FileNotFoundError as error:
         raise MissingFileError(f"{path} does not exist") from error
-    # The libraries document no set of exceptions: corrupt input raises KeyError, TypeError, zlib.error ...
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+    # The libraries promise no set of exceptions: corrupt input raises KeyError, TypeError, zlib.error ...
     except Exception as error:
         raise FormatError(f"{path}: cannot be read: {error or type(error).__name__}") from error
 
 
 def kind_of(path: Path) -> Kind:
-    """The kind of a file, from its first bytes, or else from its suffix; of a folder, from its content."""
-    if path.is_dir():
+    """The kind of a file, from its first bytes, or else from its suffix; of a folder, from what is in it."""
+    if is_folder(path):
         return _kind_of_folder(path)
-    if path.exists() and not path.is_file():
-        raise FormatError("not a regular file")
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(520)
     if head.startswith(b"MATLAB 7.3"):
         raise FormatError("MATLAB files of version 7.3 are not read; in MATLAB: save -v7")
@@ -78,7 +79,7 @@ def kind_of(path: Path) -> Kind:
 
 def is_zarr(path: Path) -> bool:
     """Whether a folder is a zarr store."""
-    return any((path / name).is_file() for name in _ZARR_FILES)
+    return any(is_file(path / name) for name in _ZARR_FILES)
 
 
 def _kind_of_folder(path: Path) -> Kind:

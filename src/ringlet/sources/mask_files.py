@@ -11,6 +11,7 @@ from ringlet.sources.array_files import open_npy, read_array, real_array, shapes
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.groups import open_mask
 from ringlet.sources.kinds import kind_of, reading, split_key
+from ringlet.sources.limits import ReadRules
 from ringlet.sources.mask_values import shape_error, spread, truth_values
 from ringlet.sources.media import read_image
 from ringlet.sources.memory import ArraySource
@@ -19,7 +20,13 @@ from ringlet.sources.named_arrays import choose_mask
 __all__ = ["load_mask"]
 
 
-def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[np.bool_] | ArraySource | ChunkedSource:
+def load_mask(
+    path: str | os.PathLike[str],
+    shape: tuple[int, ...],
+    *,
+    max_size: float | str | None = None,
+    follow_links: bool = False,
+) -> NDArray[np.bool_] | ArraySource | ChunkedSource:
     """Read which entries of a tensor are known.
 
     Parameters
@@ -29,7 +36,9 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
         pixels but black ones are known (use png: jpg compression changes black).
     shape : tuple of int
         The tensor's shape. A mask of only its first modes (at least two), such as ``(height, width)`` for a
-        video, applies to all of the others; that in a store must have the same shape.
+        video, holds for all of the others; that in a store must have the same shape.
+    max_size, follow_links
+        As for `ringlet.sources.files.load`.
 
     Returns
     -------
@@ -60,17 +69,17 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
         if kind in ("video", "frames"):
             raise FormatError("a video cannot be a mask; give a file of an array, a store or a picture")
         if kind == "image":
-            return spread(_picture_mask(read_image(path)[0], shape), shape)
+            return spread(_picture_mask(read_image(path, max_size)[0], shape), shape)
         if kind == "npy":
             return spread(truth_values(real_array(open_npy(path))), shape)
         if kind in ("zarr", "hdf5"):
-            source = open_mask(path, kind, named)
+            source = open_mask(path, kind, named, ReadRules(max_size, follow_links))
             if source.shape != shape:
                 raise shape_error("the mask", source.shape, shape)
             return source
         shapes = shapes_in(path, kind)
         key = choose_mask(path, shapes, named)
-        return spread(truth_values(read_array(path, kind, key)), shape)
+        return spread(truth_values(read_array(path, kind, key, max_size)), shape)
 
 
 def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:

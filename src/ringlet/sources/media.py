@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, FormatError, MissingDependencyError, warn
+from ringlet.sources.limits import check_size, size_limit
+from ringlet.sources.paths import open_file
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,6 +39,7 @@ _IMAGE_FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
 _VIDEO_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 _SEVERAL_CHANNELS = (2, 4, 6)  # RGB, grey with alpha, RGB with alpha, as PNG numbers them
 _BLOCK_BYTES = 64 << 20
+_PIXEL_BYTES = 16  # while it is decoded: Pillow's own 4, as many turned and converted, and the array
 
 
 def import_pillow() -> ModuleType:
@@ -58,23 +61,27 @@ def import_av() -> ModuleType:
     return module
 
 
-def read_image(path: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+def read_image(path: Path, max_size: float | str | None = None) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     """Read the colours of a picture as ``(height, width)`` or ``(height, width, 3)``, upright, and its alpha.
 
     Grey stays grey (16 bits stay 16 bits), everything else becomes RGB of 8 bits, with a warning if it had 16. Alpha,
-    ``(height, width)``, 255 = opaque, is there only if some pixel is not opaque.
+    ``(height, width)``, 255 = opaque, is there only if some pixel is not opaque. A picture that would take more than
+    `max_size` while it is decoded is refused before.
     """
     pillow = import_pillow()
     from PIL import ImageOps
 
-    with pillow.open(path, formats=_IMAGE_FORMATS) as file:
-        _warn_of_lost_bits(path)
-        return _plain(ImageOps.exif_transpose(file))
+    with open_file(path) as opened:
+        head = opened.read(26)
+        with pillow.open(opened, formats=_IMAGE_FORMATS) as file:
+            pixels = f"decoding {file.width} x {file.height} pixels"
+            check_size(file.width * file.height * _PIXEL_BYTES, max_size, pixels)
+            _warn_of_lost_bits(head)
+            return _plain(ImageOps.exif_transpose(file))
 
 
-def _warn_of_lost_bits(path: Path) -> None:
-    with path.open("rb") as file:
-        head = file.read(26)  # of a PNG file: at 24 the bits a channel, at 25 the kind of colour
+def _warn_of_lost_bits(head: bytes) -> None:
+    """Look at the beginning of a PNG file: at 24 the bits a channel, at 25 the kind of colour."""
     if head.startswith(b"\x89PNG") and head[24] == 16 and head[25] in _SEVERAL_CHANNELS:
         warn("pictures of 16 bits a channel are read with 8 of them; give an array (.npy) to keep all", DataWarning)
 
@@ -109,8 +116,10 @@ class Moving:
     nbytes: int | None
 
 
-def read_frames(path: Path, kind: str, frames: int | None = None) -> tuple[NDArray[Any], Fraction | None]:
-    """Decode a video or the pictures of a folder once, in order; at most `frames` frames.
+def read_frames(
+    path: Path, kind: str, frames: int | None = None, max_size: float | str | None = None
+) -> tuple[NDArray[Any], Fraction | None]:
+    """Decode a video or the pictures of a folder once, in order; at most so many frames, and bytes in memory.
 
     Returns
     -------
@@ -119,20 +128,23 @@ def read_frames(path: Path, kind: str, frames: int | None = None) -> tuple[NDArr
     Fraction or None
         Frames a second, if known.
     """
-    with opened_frames(path, kind) as moving:
-        stacked = _stack(islice(moving.frames, frames))
+    with opened_frames(path, kind, max_size) as moving:
+        stacked = _stack(islice(moving.frames, frames), size_limit(max_size))
     return np.moveaxis(stacked, 0, -1), moving.rate
 
 
 @contextmanager
-def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
-    """The frames of a video, or of a folder of pictures in the order of their names, none of them decoded yet."""
+def opened_frames(path: Path, kind: str, max_size: float | str | None = None) -> Iterator[Moving]:
+    """The frames of a video, or of a folder of pictures in the order of their names, none of them decoded yet.
+
+    A single frame may take `max_size` in memory.
+    """
     if kind == "frames":
         files = frame_files(path)
-        yield Moving(_pictures(files), None, len(files) * _picture(files[0])[0].nbytes)
+        yield Moving(_pictures(files, max_size), None, len(files) * _picture(files[0], max_size)[0].nbytes)
         return
     av = import_av()
-    with path.open("rb") as file:
+    with open_file(path) as file:
         if _is_cut_short(file):
             raise FormatError("the video is truncated")
         file.seek(0)
@@ -146,6 +158,7 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
             seconds = (container.duration or 0) / av.time_base
             count = stream.frames or int(seconds * (rate or 0))
             decoded = (frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
+            check_size(_PIXEL_BYTES * stream.width * stream.height, max_size, "a frame")
             nbytes = 3 * stream.width * stream.height * count or None
             yield Moving(decoded, Fraction(rate) if rate else None, nbytes)
 
@@ -165,11 +178,11 @@ def _by_numbers(file: Path) -> tuple[list[str | int], str]:
     return [int(part) if place % 2 else part for place, part in enumerate(parts)], file.name
 
 
-def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
-    """The colours of pictures of one size and dtype; a warning names the first with transparent pixels."""
+def _pictures(files: Iterable[Path], max_size: float | str | None) -> Iterator[NDArray[Any]]:
+    """The colours of pictures of one size and dtype; the first that is not is named, and the first with holes."""
     first, size, warned = "", "", False
     for file in files:
-        picture, alpha = _picture(file)
+        picture, alpha = _picture(file, max_size)
         if alpha is not None and not alpha.all() and not warned:
             warn(
                 f"{file.name} has wholly transparent pixels; of frames all colours count as known: give a mask of "
@@ -184,15 +197,20 @@ def _pictures(files: Iterable[Path]) -> Iterator[NDArray[Any]]:
         yield picture
 
 
-def _picture(file: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
+def _picture(file: Path, max_size: float | str | None) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
     try:
-        return read_image(file)
-    except (OSError, ValueError, SyntaxError) as error:  # exceptions of Pillow for damaged files
+        return read_image(file, max_size)
+    except FormatError as error:
+        raise FormatError(f"{file.name}: {error}") from error
+    except (OSError, ValueError, SyntaxError) as error:  # what Pillow throws at damaged files
         raise FormatError(f"{file.name} cannot be read: {error}") from error
 
 
-def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """Stack an unknown number of frames, with about one block more memory than the result takes."""
+def _stack(frames: Iterable[NDArray[Any]], limit: int) -> NDArray[Any]:
+    """Stack frames whose number nobody knows, with about one block more memory than the result takes.
+
+    What a file says of its duration may be false, so the bytes are counted as they come.
+    """
     blocks: list[NDArray[Any]] = []
     used, total = 0, 0
     for frame in frames:
@@ -203,6 +221,7 @@ def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
             used = 0
         blocks[-1][used] = frame
         used, total = used + 1, total + 1
+        check_size(total * frame.nbytes, limit, f"the first {total} frames")
     if not blocks:
         raise FormatError("no frame of the video can be decoded")
     # The operating system allocates the pages of `stacked` as they are filled, while the blocks are released.

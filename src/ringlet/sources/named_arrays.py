@@ -1,11 +1,13 @@
 """Choose the tensor and its mask among several named arrays, by their names."""
 
 from collections.abc import Mapping
+from itertools import islice
 
 from ringlet.errors import ArgumentError
 
 __all__ = ["choose_array", "choose_mask", "mask_beside"]
 
+_MOST_LISTED = 20  # names in a message
 _MASK_NAMES = ("observed", "mask")
 
 
@@ -75,4 +77,6 @@ def _last(name: str) -> str:
 
 
 def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
-    return ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+    told = [f"{name} {shape}" for name, shape in islice(shapes.items(), _MOST_LISTED)]
+    more = len(shapes) - len(told)
+    return ", ".join(told) + (f" and {more:,} more" if more else "")

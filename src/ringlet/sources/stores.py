@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -10,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
-from ringlet.sources.annotations import mode_names, told_missing, told_packing, told_units
+from ringlet.sources.annotations import mode_names, told_missing, told_units
 from ringlet.sources.base import Chunks, Source
 from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
+from ringlet.sources.limits import ReadRules
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.wrapped import WrappingSource
 
 __all__ = [
+    "OPENED_BY_USER",
     "backed_by_dask",
     "bytes_in_memory",
     "check_coordinates",
@@ -25,6 +26,8 @@ __all__ = [
     "import_zarr",
     "store_source",
 ]
+
+OPENED_BY_USER = ReadRules(follow_links=True)  # of arrays that the caller has opened, and so trusts
 
 
 def import_zarr() -> ModuleType:
@@ -47,8 +50,10 @@ def import_h5py() -> ModuleType:
     return module
 
 
-def store_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource | None:
-    """A source for an open zarr, HDF5, dask or xarray array; None for anything else. Errors refer to it as `name`.
+def store_source(
+    given: Any, name: str = "data", rules: ReadRules = OPENED_BY_USER
+) -> ArraySource | ChunkedSource | None:
+    """A source for an open zarr, HDF5, dask or xarray array; None for anything else. Errors call it `name`.
 
     Examples
     --------
@@ -64,7 +69,7 @@ def store_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource 
         # No object can be an array of a library that is not loaded.
         loaded: Any = sys.modules.get(module)
         if loaded is not None and isinstance(given, getattr(loaded, kind)):
-            return wrap(given)
+            return wrap(given, rules)
     return None
 
 
@@ -121,55 +126,18 @@ def _bytes_of(array: Any) -> int:
     return 0 if inner is None else _bytes_of(inner)
 
 
-def _from_zarr(array: Any) -> ChunkedSource:
-    zarr = import_zarr()
-    store = array.store
-    if isinstance(store, zarr.storage.LocalStore) and not store.root.is_absolute():
-        array = zarr.open_array(store=str(store.root.absolute()), path=array.path, mode="r")  # for workers
+def _from_zarr(array: Any, rules: ReadRules) -> ChunkedSource:
+    from ringlet.sources.zarr_files import zarr_source
+
     _check_dtype(array)
-    names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
-    return ChunkedSource(
-        array,
-        regular_chunks(array.shape, array.chunks),
-        told_missing(array.dtype, array.attrs, array.fill_value),
-        names=mode_names(names),
-        units=told_units(array.attrs),
-        packing=told_packing(array.attrs),
-    )
+    return zarr_source(array, rules)
 
 
-class _Hdf5Array:
-    """A dataset that reopens its file after pickling."""
+def _from_hdf5(dataset: Any, rules: ReadRules) -> ChunkedSource:
+    from ringlet.sources.hdf5_files import hdf5_source
 
-    def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
-        self._place = str(Path(dataset.file.filename).absolute()), str(dataset.name)
-        self.dtype = dataset.dtype
-
-    def __getitem__(self, block: tuple[slice, ...]) -> NDArray[Any]:
-        check_open("the array", self._dataset)
-        part: NDArray[Any] = self._dataset[block]
-        return part
-
-    def __reduce__(self) -> tuple[Callable[[str, str], "_Hdf5Array"], tuple[str, str]]:
-        return _reopen_hdf5, self._place
-
-
-def _reopen_hdf5(path: str, name: str) -> _Hdf5Array:
-    return _Hdf5Array(import_h5py().File(path, "r")[name])
-
-
-def _from_hdf5(dataset: Any) -> ChunkedSource:
     _check_dtype(dataset)
-    chunks = regular_chunks(dataset.shape, dataset.chunks) if dataset.chunks else row_chunks(dataset.shape)
-    return ChunkedSource(
-        _Hdf5Array(dataset),
-        chunks,
-        told_missing(dataset.dtype, dataset.attrs, dataset.fillvalue),
-        names=mode_names([dimension.label for dimension in dataset.dims]),
-        units=told_units(dataset.attrs),
-        packing=told_packing(dataset.attrs),
-    )
+    return hdf5_source(dataset, rules)
 
 
 class _DaskArray:
@@ -192,7 +160,7 @@ class _DaskArray:
         return client is not None and bool(client.futures_of(self.dask_array))
 
 
-def _from_dask(array: Any) -> ChunkedSource:
+def _from_dask(array: Any, _rules: ReadRules) -> ChunkedSource:
     _check_dtype(array)
     if any(np.isnan(length) for lengths in array.chunks for length in lengths):
         raise ArgumentError("the dask array has chunks of unknown size; call its compute_chunk_sizes() first")
@@ -222,7 +190,7 @@ class _LazyDataArray:
         return np.asarray(self._variable[block].values)
 
 
-def _from_xarray(array: Any) -> ArraySource | ChunkedSource:
+def _from_xarray(array: Any, _rules: ReadRules) -> ArraySource | ChunkedSource:
     names, units = mode_names(array.dims), told_units(array.attrs)
     _check_dtype(array)
     missing = told_missing(array.dtype, array.attrs)  # xarray removes the attributes that it decodes
@@ -237,7 +205,7 @@ def _from_xarray(array: Any) -> ArraySource | ChunkedSource:
     return ChunkedSource(_LazyDataArray(array), chunks, missing, names=names, units=units)
 
 
-_KINDS: tuple[tuple[str, str, Callable[[Any], ArraySource | ChunkedSource]], ...] = (
+_KINDS: tuple[tuple[str, str, Callable[[Any, ReadRules], ArraySource | ChunkedSource]], ...] = (
     ("zarr", "Array", _from_zarr),
     ("h5py", "Dataset", _from_hdf5),
     ("dask.array", "Array", _from_dask),

@@ -8,8 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from ringlet.checks import check_path
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
 from ringlet.sources.kinds import is_zarr
+from ringlet.sources.paths import exists, is_folder
 
 __all__ = [
     "TEMPORARY",
@@ -50,7 +52,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     ringlet.errors.ArgumentError: cannot write nowhere/x.ring: its directory does not exist; create it first
     """
     targets: set[Path] = set()
-    for path in map(Path, paths):
+    for path in paths:
         target = output_target(path)
         if target in targets:
             raise ArgumentError(f"{path} is given for two outputs; choose two paths")
@@ -59,8 +61,9 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
             raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
         if target.exists() and not force:
             raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force=True")
-        if not target.parent.is_dir():
-            raise ArgumentError(f"cannot write {path}: its directory does not exist; create it first")
+        if not is_folder(target.parent):
+            reason = "is a file" if exists(target.parent) else "does not exist; create it first"
+            raise ArgumentError(f"cannot write {path}: its directory {reason}")
         try:
             with TemporaryFile(dir=target.parent) as file:
                 file.write(b"x")
@@ -81,6 +84,7 @@ def output_target(path: str | os.PathLike[str]) -> Path:
     >>> output_target("x.ring").name
     'x.ring'
     """
+    check_path("path", path)
     try:
         target = Path(path).resolve()
         target.exists()

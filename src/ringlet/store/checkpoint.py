@@ -28,6 +28,7 @@ from ringlet.errors import (
 )
 from ringlet.solvers.base import Problem, Solver
 from ringlet.solvers.records import Saved
+from ringlet.sources.paths import exists
 from ringlet.store.atomic import TEMPORARY, atomic_output, output_target, sync_directory, write_parts
 from ringlet.store.fit_identity import describe_fit, differences
 from ringlet.store.slots import Slot, read_slot, slot_content
@@ -73,8 +74,8 @@ def check_place(path: PathLike) -> None:
 
 
 def holds_checkpoint(path: PathLike) -> bool:
-    """Whether there is a saved fit, complete or damaged."""
-    return _holds_slots(output_target(path))
+    """Whether a fit was set aside there, whole or damaged."""
+    return _holds_slots(Path(path))
 
 
 def in_use(path: PathLike) -> bool:
@@ -82,8 +83,8 @@ def in_use(path: PathLike) -> bool:
     if sys.platform == "win32":
         return False
     try:
-        lock = os.open(output_target(path) / _LOCK, os.O_RDONLY)
-    except OSError:
+        lock = os.open(Path(path, _LOCK), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (OSError, ValueError):  # it is not there, may not be looked at, or is a link
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # if free, locked for an instant
@@ -104,7 +105,7 @@ def read_checkpoint(path: PathLike) -> Slot:
     FormatError
         All of it is damaged.
     """
-    found = _read_newest(os.fspath(path), output_target(path))
+    found = _read_newest(os.fspath(path), Path(path))
     if found is None:
         raise MissingFileError(f"{os.fspath(path)} holds no checkpoint")
     return found[1]
@@ -241,12 +242,13 @@ def _read_newest(name: str, folder: Path) -> tuple[int, Slot, list[str]] | None:
 
 
 def _holds_slots(folder: Path) -> bool:
-    return any((folder / slot).exists() for slot in _SLOTS)
+    return any(exists(folder / slot) for slot in _SLOTS)
 
 
 def _check_place(name: str, folder: Path) -> None:
     if not folder.parent.is_dir():
-        raise ArgumentError(f"checkpoint={name!r}: its directory does not exist; create it first")
+        reason = "is a file" if folder.parent.exists() else "does not exist; create it first"
+        raise ArgumentError(f"checkpoint={name!r}: its directory {reason}")
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -263,12 +265,19 @@ def _take_lock(name: str, folder: Path) -> int:
     if not folder.exists():
         folder.mkdir(exist_ok=True)
         sync_directory(folder.parent)
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    # A link is not followed: somebody else may have laid it there, to have any file made or opened.
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        lock = os.open(folder / _LOCK, flags, 0o666)
+    except OSError as error:
+        if (folder / _LOCK).is_symlink():
+            raise ArgumentError(f"checkpoint={name!r}: its lock is a symbolic link; delete it first") from error
+        raise
     try:
         if sys.platform != "win32":
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The process that held it may have removed the folder in the meantime.
-        if not os.path.samestat(os.fstat(lock), (folder / _LOCK).stat()):
+        # Whoever held it may have taken the folder away meanwhile.
+        if not os.path.samestat(os.fstat(lock), (folder / _LOCK).lstat()):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     except BaseException as error:
         os.close(lock)

@@ -4,7 +4,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from math import ceil, prod
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ from ringlet.sources.base import Chunks, aligned_blocks
 from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_folder, atomic_output, check_outputs
+from ringlet.store.plain_files import ForgivingFile
 
-__all__ = ["default_chunks", "write_store"]
+__all__ = ["ChunkWriter", "default_chunks", "write_store"]
 
 _CHUNK_ENTRIES = 1 << 19
 
@@ -109,7 +112,7 @@ def _zarr_array(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
     with atomic_folder(path) as temporary:
         if new.key is not None:
             zarr.create_group(str(temporary), overwrite=True)
-        yield zarr.create_array(
+        array = zarr.create_array(
             str(temporary),
             name=new.key,
             shape=new.shape,
@@ -118,15 +121,53 @@ def _zarr_array(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
             dimension_names=new.names,
             attributes=new.attributes,
             overwrite=new.key is None,
+            config={"write_empty_chunks": True},  # so that a chunk that is lost later can be told from zeros
         )
+        yield ChunkWriter(array)
+
+
+@dataclass(frozen=True)
+class ChunkWriter:
+    """A zarr array that is written one chunk after the other.
+
+    Of several at a time zarr goes on to write the others where one has failed, into a folder that is taken away.
+    """
+
+    array: Any
+
+    def __setitem__(self, block: tuple[slice, ...], entries: NDArray[Any]) -> None:
+        starts = [range(part.start, part.stop, size) for part, size in zip(block, self.array.chunks, strict=True)]
+        for corner in product(*starts):
+            ends = map(min, map(add, corner, self.array.chunks), (part.stop for part in block))
+            cell = tuple(map(slice, corner, ends))
+            within = tuple(
+                slice(one.start - part.start, one.stop - part.start) for one, part in zip(cell, block, strict=True)
+            )
+            self.array[cell] = entries[within]
 
 
 @contextmanager
 def _hdf5_dataset(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
     h5py = import_h5py()
-    with atomic_output(path) as temporary, h5py.File(temporary, "w") as file:
-        dataset = file.create_dataset(new.key or "tensor", new.shape, new.dtype, chunks=new.chunks)
-        for dimension, name in zip(dataset.dims, new.names or (), strict=False):
-            dimension.label = name
-        dataset.attrs.update(new.attributes)
-        yield dataset
+    with atomic_output(path) as temporary, ForgivingFile(temporary) as plain:
+        try:
+            with h5py.File(plain, "w") as file:
+                dataset = file.create_dataset(new.key or "tensor", new.shape, new.dtype, chunks=new.chunks)
+                for dimension, name in zip(dataset.dims, new.names or (), strict=False):
+                    dimension.label = name
+                dataset.attrs.update(new.attributes)
+                yield _Checked(dataset, plain)
+        finally:
+            plain.check()  # it is the reason of whatever else went wrong
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A dataset whose file tells after every block whether it was written."""
+
+    dataset: Any
+    file: ForgivingFile
+
+    def __setitem__(self, block: tuple[slice, ...], entries: NDArray[Any]) -> None:
+        self.dataset[block] = entries
+        self.file.check()

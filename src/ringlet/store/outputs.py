@@ -18,6 +18,7 @@ from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.store.atomic import atomic_output, check_outputs
 from ringlet.store.chunked_outputs import write_store
+from ringlet.store.plain_files import write_npy
 
 __all__ = ["check_kind", "check_mat", "holds_alpha", "write_array", "write_video"]
 
@@ -131,6 +132,9 @@ def write_array(
     if kind in ("zarr", "hdf5"):
         write_store(path, array.__getitem__, array.shape, array.dtype, key=key, force=force)
         return
+    if kind == "npy":
+        write_npy(path, array.__getitem__, array.shape, array.dtype, force=force)
+        return
     key = "tensor" if key is None else key
     if kind == "video":
         rate = _DEFAULT_RATE if frame_rate is None else frame_rate
@@ -140,9 +144,7 @@ def write_array(
         check_mat(path, array.nbytes, key)
     check_outputs([path], force=force)
     with atomic_output(path) as temporary:
-        if kind == "npy":
-            _write_npy(temporary, array)
-        elif kind == "npz":
+        if kind == "npz":
             _write_npz(temporary, array, key)
         elif kind == "mat":
             _write_mat(temporary, array, key)
@@ -224,11 +226,6 @@ def check_mat(path: str | os.PathLike[str], nbytes: int, key: str) -> None:
 # The writers.
 
 
-def _write_npy(path: Path, array: NDArray[Any]) -> None:
-    with path.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
-
-
 def _write_npz(path: Path, array: NDArray[Any], key: str) -> None:
     # Not np.savez: it takes the key as a keyword argument, and so cannot hold an array named "file".
     with zipfile.ZipFile(path, "w") as archive, archive.open(f"{key}.npy", "w", force_zip64=True) as member:
@@ -252,7 +249,7 @@ def _write_image(path: Path, array: NDArray[Any], alpha: NDArray[np.uint8] | Non
     encoded = BytesIO()
     # Each format takes the options it knows: full colour resolution in JPEG, no loss at all in WebP.
     picture.save(encoded, _IMAGE_FORMATS[path.suffix.lower()], quality=95, subsampling=0, lossless=True)
-    path.write_bytes(encoded.getbuffer())
+    path.write_bytes(encoded.getvalue())
 
 
 def _eight_bits(values: NDArray[Any]) -> NDArray[np.uint8]:

@@ -20,7 +20,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_path
 from ringlet.errors import FormatError, MissingFileError
+from ringlet.sources.paths import open_file
 
 __all__ = ["LARGEST_HEADER", "SealedFile", "open_sealed", "seal"]
 
@@ -131,6 +133,7 @@ def open_sealed(path: str | os.PathLike[str], kind: str, version: int) -> Iterat
     """
     from safetensors import SafetensorError, safe_open
 
+    check_path("path", path)
     try:
         description = _verified_description(Path(path), kind, version)
         with safe_open(path, framework="numpy") as file:
@@ -158,9 +161,7 @@ def _frozen(tensor: NDArray[Any]) -> NDArray[Any]:
 
 
 def _verified_description(path: Path, kind: str, version: int) -> dict[str, Any]:
-    if not path.is_file() and path.exists():
-        raise FormatError("not a regular file")
-    with path.open("rb") as file:
+    with open_file(path) as file:
         header = _header(file)
         description = _description(header, kind)
         _check_version(description.pop("version", None), version)

@@ -1,0 +1,232 @@
+"""Small files that claim, or unpack to, far more than they are: refused before memory is taken.
+
+Every case runs in a process of its own that cannot take 400 MB more than it has after its imports.
+"""
+
+import gzip
+import json
+import struct
+import sys
+import zipfile
+import zlib
+
+import av
+import h5py
+import numpy as np
+import PIL.Image
+import pytest
+import scipy.io
+import zarr
+from numcodecs import BZ2, LZMA, Blosc, Zlib, Zstd
+
+from limited import run_limited
+from ringlet.errors import ArgumentError, FormatError
+from ringlet.sources.files import load
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's")
+
+LOAD = "print(load(path, max_size='100MB').array.shape)"
+READ = "x = load(path, max_size='100MB'); print(x.source.read(tuple(slice(0, 1) for _ in x.source.shape))[0].shape)"
+
+
+def npy_header(shape, descr="|u1"):
+    text = str({"descr": descr, "fortran_order": False, "shape": shape}).encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text
+
+
+def deflated_zeros(size, bits=31):
+    packer = zlib.compressobj(9, zlib.DEFLATED, bits)
+    return b"".join([packer.compress(bytes(10_000_000)) for _ in range(size // 10_000_000)]) + packer.flush()
+
+
+def test_an_npz_member_that_unpacks_to_more_than_allowed_is_refused(tmp_path):
+    with (
+        zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.npy", "w") as member,
+    ):
+        member.write(npy_header((1000, 1_000_000)))
+        for _ in range(100):
+            member.write(bytes(10_000_000))
+    assert "a takes 1 GB of memory or more, but 100 MB are allowed" in run_limited(LOAD, tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_npz_with_a_compression_that_cannot_be_bounded_is_refused(tmp_path, method):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w", method) as archive:
+        archive.writestr("a.npy", npy_header((2, 3)) + bytes(6))
+    with pytest.raises(FormatError, match="only deflate is read"):
+        load(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("version", [b"\1\0", b"\2\0"])
+def test_long_headers_of_npy_files_are_refused(tmp_path, version):
+    length = struct.pack("<H", 65535) if version == b"\1\0" else struct.pack("<I", 900_000_000)
+    with (tmp_path / "x.npy").open("wb") as file:
+        file.write(b"\x93NUMPY" + version + length)
+        file.truncate(1_000_000_000)
+    assert "FormatError" in run_limited(LOAD, tmp_path / "x.npy")
+
+
+def test_a_mat_variable_that_unpacks_to_more_than_allowed_is_refused(tmp_path):
+    scipy.io.savemat(tmp_path / "x.mat", {"a": np.zeros((1000, 100_000))}, do_compression=True)
+    assert "a takes 800 MB of memory or more" in run_limited(LOAD, tmp_path / "x.mat")
+
+
+def test_a_picture_of_more_pixels_than_allowed_is_refused(tmp_path):
+    PIL.Image.new("RGB", (9000, 9000)).save(tmp_path / "x.png")
+    assert "decoding 9000 x 9000 pixels takes" in run_limited(LOAD, tmp_path / "x.png")
+    assert "decoding" in run_limited("load_mask(path, (9000, 9000), max_size='100MB')", tmp_path / "x.png")
+
+
+def test_a_folder_of_frames_names_the_frame_that_is_too_large(tmp_path):
+    PIL.Image.new("L", (9000, 9000)).save(tmp_path / "f1.png")
+    assert "f1.png: decoding 9000 x 9000 pixels" in run_limited(LOAD, tmp_path)
+
+
+def test_a_video_is_decoded_no_further_than_allowed_whatever_it_says_of_its_duration(tmp_path):
+    file = tmp_path / "x.mkv"
+    with av.open(str(file), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt = 640, 480, "yuv420p"
+        frame = av.VideoFrame.from_ndarray(np.zeros((480, 640, 3), np.uint8), format="rgb24")
+        for _ in range(300):
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    content = file.read_bytes()
+    place = content.index(b"\x44\x89\x88") + 3  # the duration, a float of 8 bytes, in milliseconds
+    file.write_bytes(content[:place] + struct.pack(">d", 40.0) + content[place + 8 :])
+    assert "frames takes 100 MB of memory or more" in run_limited(LOAD, file)
+
+
+# Stores.
+
+
+@pytest.fixture
+def gzip_store(tmp_path):
+    array = zarr.create_array(
+        tmp_path / "x.zarr", shape=(1000, 1000), chunks=(1000, 1000), dtype="u1", compressors=zarr.codecs.GzipCodec()
+    )
+    array[:] = 1
+    return tmp_path / "x.zarr"
+
+
+def test_a_gzip_chunk_that_unpacks_to_more_than_allowed_is_refused(gzip_store):
+    (gzip_store / "c/0/0").write_bytes(deflated_zeros(1_000_000_000))
+    assert "the chunk c/0/0 takes" in run_limited(READ, gzip_store)
+
+
+def test_a_gzip_chunk_of_many_parts_is_counted_as_a_whole(gzip_store):
+    (gzip_store / "c/0/0").write_bytes(deflated_zeros(90_000_000) * 10)
+    assert "the chunk c/0/0 takes" in run_limited(READ, gzip_store)
+
+
+@pytest.mark.parametrize("codec", [Zlib(9), BZ2(9), LZMA()])
+def test_chunks_of_other_codecs_are_counted_too(tmp_path, codec):
+    array = zarr.create_array(
+        tmp_path / "x.zarr", shape=(100, 100), chunks=(100, 100), dtype="u1", zarr_format=2, compressors=codec
+    )
+    array[:] = 1
+    (tmp_path / "x.zarr/0.0").write_bytes(codec.encode(bytes(600_000_000)))
+    assert "the chunk 0.0 takes" in run_limited(READ, tmp_path / "x.zarr")
+
+
+@pytest.mark.parametrize("name", ["zstd", "blosc"])
+def test_chunks_that_declare_a_size_are_believed_only_up_to_the_limit(tmp_path, name):
+    codec = zarr.codecs.ZstdCodec() if name == "zstd" else zarr.codecs.BloscCodec()
+    array = zarr.create_array(tmp_path / "x.zarr", shape=(100, 100), chunks=(100, 100), dtype="u1", compressors=codec)
+    array[:] = 1
+    (tmp_path / "x.zarr/c/0/0").write_bytes((Zstd() if name == "zstd" else Blosc()).encode(bytes(600_000_000)))
+    assert "the chunk c/0/0 takes" in run_limited(READ, tmp_path / "x.zarr")
+
+
+def test_ordinary_chunks_of_every_codec_pass(tmp_path):
+    from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
+
+    x = np.arange(90_000, dtype="i4").reshape(300, 300)
+    for number, codec in enumerate([GzipCodec(), ZstdCodec(), BloscCodec(), None]):
+        zarr.create_array(tmp_path / f"{number}.zarr", data=x, chunks=(100, 100), compressors=codec)
+        np.testing.assert_array_equal(load(tmp_path / f"{number}.zarr", max_size="100kB").array, x)
+    zarr.create_array(tmp_path / "s.zarr", data=x, chunks=(50, 50), shards=(100, 100))
+    np.testing.assert_array_equal(load(tmp_path / "s.zarr", max_size="100kB").array, x)
+
+
+def test_chunks_larger_than_allowed_are_refused(tmp_path):
+    zarr.create_array(tmp_path / "x.zarr", shape=(30_000, 30_000), chunks=(30_000, 30_000), dtype="u1")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", (30_000, 30_000), "u1", chunks=(30_000, 30_000), fillvalue=7)
+    for name in ("x.zarr", "x.h5"):
+        assert "takes" in run_limited(READ, tmp_path / name) or "stored" in run_limited(READ, tmp_path / name)
+
+
+@pytest.mark.parametrize("chunks", [(1, 1), (1000, 1000)])
+def test_stores_that_claim_far_more_than_they_hold_are_refused(tmp_path, chunks):
+    shape = (30_000_000, 30_000_000)
+    zarr.create_array(tmp_path / "x.zarr", shape=(2, 2), chunks=(2, 2), dtype="u1")
+    notes = json.loads((tmp_path / "x.zarr/zarr.json").read_text())
+    notes["shape"], notes["chunk_grid"]["configuration"]["chunk_shape"] = shape, chunks
+    (tmp_path / "x.zarr/zarr.json").write_text(json.dumps(notes))
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", shape, "u1", chunks=chunks)
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file.create_dataset("y", shape, "u1")
+    for name in ("x.zarr", "x.h5", "y.h5"):
+        assert "asks for 900 TB, but only" in run_limited(READ, tmp_path / name, seconds=30)
+
+
+def test_chunk_grids_of_any_size_are_never_listed_whole(tmp_path):
+    """Here the claim is allowed; the chunks of one entry each would still be a thousand million."""
+    zarr.create_array(tmp_path / "x.zarr", shape=(1000, 1_000_000), chunks=(1, 1), dtype="u1", fill_value=7)
+    code = READ.replace("100MB", "2GB")
+    assert run_limited(code, tmp_path / "x.zarr", memory=700_000_000, seconds=60).strip() == "(1, 1)"
+
+
+def test_an_hdf5_chunk_that_unpacks_to_more_than_allowed_is_refused(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = file.create_dataset("x", (100, 100), "u1", chunks=(100, 100), compression="gzip")
+        dataset.id.write_direct_chunk((0, 0), deflated_zeros(1_000_000_000, bits=15))
+    assert "the chunk at (0, 0) takes" in run_limited(READ, tmp_path / "x.h5")
+
+
+def test_metadata_and_attributes_of_absurd_length_are_refused(tmp_path):
+    zarr.create_array(tmp_path / "x.zarr", data=np.ones((3, 4)))
+    text = (tmp_path / "x.zarr/zarr.json").read_text()
+    (tmp_path / "x.zarr/zarr.json").write_text(text + " " * 300_000_000)
+    assert "zarr.json in the store has" in run_limited(READ, tmp_path / "x.zarr")
+    with h5py.File(tmp_path / "x.h5", "w", libver="latest") as file:
+        file["x"] = np.ones((3, 4))
+        file["x"].attrs.create("units", np.zeros(600_000))
+    assert "the attribute units has the shape (600000,)" in run_limited(READ, tmp_path / "x.h5")
+
+
+def test_an_array_of_ordinary_size_passes_every_limit(gzip_store):
+    assert run_limited(READ, gzip_store).strip() == "(1, 1)"
+    assert gzip.decompress((gzip_store / "c/0/0").read_bytes()) == bytes([1]) * 1_000_000
+
+
+# Names.
+
+
+def test_a_file_of_many_arrays_lists_only_some_of_them(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        for number in range(5000):
+            archive.writestr(f"a{number}.npy", npy_header((2, 3)) + bytes(6))
+    with pytest.raises(ArgumentError, match=r"a19 \(2, 3\) and 4,980 more$") as caught:
+        load(tmp_path / "x.npz")
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("name", ["../up", "/etc/x", "a/../../x", "..", "a\\..\\x"])
+def test_names_that_lead_out_of_a_folder_are_refused(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr(f"{name}/x.npy" if name == ".." else f"{name}.npy", npy_header((2, 3)) + bytes(6))
+    with pytest.raises(FormatError, match="leads out of the folder"):
+        load(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("labels", [np.arange(2), np.arange(7.0), "text", np.float64(3)])
+def test_labels_of_modes_that_are_none_do_not_end_the_process(tmp_path, labels):
+    """HDF5's own reader of labels takes whatever the attribute holds for addresses of texts."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = np.ones((3, 4))
+        file["x"].attrs["DIMENSION_LABELS"] = labels
+    assert run_limited("print(load(path).source.names)", tmp_path / "x.h5").strip() == "None"

@@ -1,0 +1,84 @@
+"""Numbers that are too large for floats, and other values that used to end in an exception of Python's own."""
+
+import numpy as np
+import pytest
+
+import ringlet
+from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
+from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError, IndexingError
+from ringlet.execution import DaskExecutor
+from ringlet.sources.files import load
+
+HUGE = 10**400
+X = np.random.default_rng(0).random((5, 4, 3))
+
+
+@pytest.fixture
+def ring():
+    return TensorRing([np.ones((2, 4, 2)), np.ones((2, 3, 2))])
+
+
+@pytest.mark.parametrize("field", ["memory", "sigma", "sigma_factor", "sigma_min", "ridge", "smooth", "samples", "tol"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_fields_of_solvers_name_a_number_beyond_floats(field, sign):
+    with pytest.raises(ArgumentError, match=field):
+        SAWRTRD(**{field: sign * HUGE})
+
+
+def test_other_arguments_name_a_number_beyond_floats(ring, tmp_path):
+    for call, name in [
+        (lambda: decompose(X, HUGE), "rank"),
+        (lambda: decompose(X, (2, HUGE, 2)), "rank"),
+        (lambda: ringlet.budget(HUGE), "amount"),
+        (lambda: ringlet.target(psnr=HUGE), "psnr"),
+        (lambda: ring.round(tol=HUGE), "tol"),
+        (lambda: ring.round(rank=HUGE), "rank"),
+        (lambda: ring * HUGE, "factor"),
+        (lambda: HUGE * ring, "factor"),
+        (lambda: ring / HUGE, "divisor"),
+        (lambda: load(tmp_path / "x.npy", max_size=HUGE), "max_size"),
+    ]:
+        with pytest.raises(ArgumentError, match=name):
+            call()
+    with pytest.raises(IndexingError):
+        ring[HUGE]
+
+
+def test_amounts_of_memory_that_no_machine_has_are_refused():
+    for amount in ("9" * 400, "9" * 5000, "9" * 320 + "GB", 10**30, 10**5000, 1e300, "99999999999999TB"):
+        with pytest.raises(ArgumentError, match="is not an amount of memory") as caught:
+            AWRTRD(memory=amount)
+        assert len(str(caught.value)) < 200
+
+
+def test_a_slice_with_step_zero_is_an_indexing_error(ring):
+    with pytest.raises(IndexingError, match="step of a slice cannot be 0"):
+        ring[::0]
+
+
+def test_an_array_in_place_of_a_word_is_refused():
+    with pytest.raises(ArgumentError, match="loss="):
+        AWRTRD(loss=np.ones(3))
+
+
+def test_data_of_too_many_modes_are_refused_and_of_62_fitted():
+    most = X[:, :, :1].reshape(5, 4, *(1,) * 60)
+    assert decompose(most, 1, solver=AWRTRD(sweeps=1)).ring.shape == most.shape
+    with pytest.raises(ArgumentError, match="data has 63 modes; at most 62 are allowed"):
+        decompose(most[..., None], 1)
+
+
+def test_a_ring_of_more_modes_than_arrays_have_can_be_used_but_not_made_dense():
+    long = TensorRing([np.ones((1, 2, 1))] * 80)
+    assert long.norm() == pytest.approx(2.0**40)
+    with pytest.raises(ArgumentError, match="80 modes, arrays have at most 64"):
+        np.asarray(long)
+
+
+@pytest.mark.parametrize("address", ["tls://", "tls://127.0.0.1:1", "tcp://", "", "nonsense://x"])
+def test_addresses_without_a_scheduler_are_told(address):
+    with (
+        pytest.raises((ArgumentError, ArgumentTypeError, ExecutionError), match="scheduler"),
+        DaskExecutor.connect(address),
+    ):
+        pass
