@@ -22,6 +22,7 @@ from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import check_outputs
 from ringlet.store.chunked_outputs import write_store
 from ringlet.store.outputs import check_kind, check_mat, holds_alpha, write_array, write_video
+from ringlet.store.plain_files import write_npy
 
 __all__ = ["CleanFile"]
 
