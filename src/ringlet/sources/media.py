@@ -36,7 +36,7 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 _IMAGE_FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
 _VIDEO_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 _SEVERAL_CHANNELS = (2, 4, 6)  # RGB, grey with alpha, RGB with alpha, as PNG numbers them
-_BLOCK_BYTES = 64 << 20
+_BLOCK_BYTES = 64 << 20  # of the frames that are stacked together while their number is unknown
 
 
 def import_pillow() -> ModuleType:
@@ -109,8 +109,12 @@ class Moving:
     nbytes: int | None
 
 
-def read_frames(path: Path, kind: str, frames: int | None = None) -> tuple[NDArray[Any], Fraction | None]:
+def read_frames(
+    path: Path, kind: str, frames: int | None = None, *, block_bytes: int = _BLOCK_BYTES
+) -> tuple[NDArray[Any], Fraction | None]:
     """Decode a video or the pictures of a folder once, in order; at most `frames` frames.
+
+    Their number may be unknown before: they are collected in blocks of about `block_bytes`.
 
     Returns
     -------
@@ -120,7 +124,7 @@ def read_frames(path: Path, kind: str, frames: int | None = None) -> tuple[NDArr
         Frames a second, if known.
     """
     with opened_frames(path, kind) as moving:
-        stacked = _stack(islice(moving.frames, frames))
+        stacked = _stack(islice(moving.frames, frames), block_bytes)
     return np.moveaxis(stacked, 0, -1), moving.rate
 
 
@@ -191,7 +195,7 @@ def _picture(file: Path) -> tuple[NDArray[Any], NDArray[np.uint8] | None]:
         raise FormatError(f"{file.name} cannot be read: {error}") from error
 
 
-def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
+def _stack(frames: Iterable[NDArray[Any]], block_bytes: int) -> NDArray[Any]:
     """Stack an unknown number of frames, with about one block more memory than the result takes."""
     blocks: list[NDArray[Any]] = []
     used, total = 0, 0
@@ -199,7 +203,7 @@ def _stack(frames: Iterable[NDArray[Any]]) -> NDArray[Any]:
         if blocks and (frame.shape != blocks[0].shape[1:] or frame.dtype != blocks[0].dtype):
             raise FormatError(f"frame {total} has another size or dtype than the frames before it")
         if not blocks or used == len(blocks[-1]):
-            blocks.append(np.empty((max(1, _BLOCK_BYTES // frame.nbytes), *frame.shape), frame.dtype))
+            blocks.append(np.empty((max(1, block_bytes // frame.nbytes), *frame.shape), frame.dtype))
             used = 0
         blocks[-1][used] = frame
         used, total = used + 1, total + 1

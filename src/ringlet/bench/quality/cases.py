@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ringlet.bench.quality.samples import Sample, Truth
 from ringlet.errors import ArgumentError
-from ringlet.experiments.noise import OUTLIERS, Noise, Purpose, add_noise, generator, observed_entries
+from ringlet.experiments.noise import OUTLIERS, Noise, TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
 
 __all__ = ["Case", "Damaged", "cases_of", "chosen_cases"]
@@ -75,11 +75,11 @@ class Case:
         truth = self.sample.truth()
         span = truth.high - truth.low or 1.0
         data = (truth.values - np.float32(truth.low)) / np.float32(span)
-        observed = observed_entries(data.shape, 1 - self.missing / 100, generator(self.name, 1, Purpose.MASK))
+        observed = observed_entries(data.shape, 1 - self.missing / 100, generator(self.name, 1, TrialSeed.MASK))
         if truth.known is not None:
             observed &= truth.known
             data[~truth.known] = 0  # values there are arbitrary
-        add_noise(data, self.noise, generator(self.name, 1, Purpose.NOISE), observed, outliers=self.ruined / 100)
+        add_noise(data, self.noise, generator(self.name, 1, TrialSeed.NOISE), observed, outliers=self.ruined / 100)
         data *= np.float32(span)
         data += np.float32(truth.low)
         data[~observed] = np.nan
