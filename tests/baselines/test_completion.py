@@ -10,7 +10,7 @@ import pytest
 import ringlet
 from oracles import dense, random_cores
 from ringlet import complete, decompose
-from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC, lptrc, observed, proximal
+from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC, observed
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning
 from ringlet.solvers.records import Status
 
@@ -45,24 +45,26 @@ def run(data, solver, **arguments):
     return complete(data, solver=solver, rank=2 if solver.fits_ring else None, **arguments)
 
 
-def test_seed_gives_same_bits_on_any_number_of_threads(solver, monkeypatch):
-    monkeypatch.setattr(observed, "BLOCK_ENTRIES", 300)
-    monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", 200)
-    monkeypatch.setattr(lptrc, "_SLICE_ENTRIES", 300)
-    data, mask = picture()
+def test_seed_gives_same_bits_on_any_number_of_threads(solver, pieces_of_work):
+    """With data large enough that every job over entries is cut, unfoldings and slices included."""
+    shape = (8, 130, 150) if solver.fits_ring else (30, 18_000, 2)
+    solver = replace(solver, sweeps=2)
+    rng = np.random.default_rng(0)
+    data, mask = 4 + rng.standard_normal(shape), rng.random(shape) < 0.7
     for dtype in (np.float32, np.float64):
-        bits = {
-            run(data.astype(dtype), replace(solver, threads=count), mask=mask).tensor.tobytes() for count in (1, 2, 3)
-        }
+        bits = set()
+        for count in (1, 2, 3):
+            pieces_of_work.clear()
+            bits.add(run(data.astype(dtype), replace(solver, threads=count), mask=mask).tensor.tobytes())
+            assert min(pieces_of_work) > 1
         assert len(bits) == 1
 
 
 def test_cutting_into_blocks_changes_nothing(solver, monkeypatch):
+    """The blocks of rows and of subchains; those of unfoldings and slices: test_iterations, with large data."""
     data, mask = picture()
     whole = run(data, solver, mask=mask).tensor
     monkeypatch.setattr(observed, "BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(lptrc, "_SLICE_ENTRIES", 1)
     monkeypatch.setattr("ringlet.baselines.subchain.HELD_NUMBERS", 1)
     monkeypatch.setattr("ringlet.baselines.subchain.PIECE_NUMBERS", 1)
     np.testing.assert_allclose(run(data, solver, mask=mask).tensor, whole, rtol=1e-6, atol=1e-6)
@@ -347,7 +349,7 @@ class TestPlan:
 
     def test_what_no_machine_has_is_refused(self, solver):
         huge = np.broadcast_to(np.uint8(1), (40_000, 30_000, 100))
-        problem = ringlet.solvers.problem.Problem(
+        problem = ringlet.solvers.base.Problem(
             ringlet.sources.ArraySource(huge),
             ringlet.sources.Survey(0.0, 1.0, [np.full(length, huge.size // length) for length in huge.shape]),
             (80, 80, 80) if solver.fits_ring else (),
