@@ -5,7 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from ringlet.experiments.catalogue import EXPERIMENTS, Wishes, trials
+from ringlet.experiments.catalogue import EXPERIMENTS, TrialOptions, trials
 from ringlet.experiments.figures import _mark_noises
 from ringlet.experiments.items import Item
 from ringlet.experiments.outcome import draw_outcome
@@ -27,8 +27,8 @@ FACTS = {
 
 def records(names="abcd", method="SAWRTRD", psnr=25.0, clip=False):
     items = [Item(name, "photo", None, 600) for name in names]
-    wishes = Wishes(runs=1, methods=(method,), clip=clip)
-    return [one.identity | FACTS | {"psnr": psnr} for one in trials(EXPERIMENTS["image-decomposition"], items, wishes)]
+    options = TrialOptions(runs=1, methods=(method,), clip=clip)
+    return [one.identity | FACTS | {"psnr": psnr} for one in trials(EXPERIMENTS["image-decomposition"], items, options)]
 
 
 def test_items_of_a_noise_stand_together_whatever_was_run_first():
