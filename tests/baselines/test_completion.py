@@ -60,14 +60,16 @@ def test_seed_gives_same_bits_on_any_number_of_threads(solver, pieces_of_work):
         assert len(bits) == 1
 
 
-def test_cutting_into_blocks_changes_nothing(solver, monkeypatch):
+def test_cutting_into_blocks_changes_nothing(solver, monkeypatch, pieces_of_work):
     """The blocks of rows and of subchains; those of unfoldings and slices: test_iterations, with large data."""
     data, mask = picture()
     whole = run(data, solver, mask=mask).tensor
+    before = max(pieces_of_work)
     monkeypatch.setattr(observed, "BLOCK_ENTRIES", 1)
     monkeypatch.setattr("ringlet.baselines.subchain.HELD_NUMBERS", 1)
     monkeypatch.setattr("ringlet.baselines.subchain.PIECE_NUMBERS", 1)
     np.testing.assert_allclose(run(data, solver, mask=mask).tensor, whole, rtol=1e-6, atol=1e-6)
+    assert max(pieces_of_work) > before
 
 
 @pytest.mark.parametrize("factor", [1e-12, 255.0, 1e15])
@@ -168,6 +170,8 @@ def test_a_snapshot_stays_as_it_was(solver):
         tensors.append(state.tensor)
 
     run(data, solver, mask=mask, callback=keep)
+    assert len(states) == solver.sweeps
+    assert np.abs(tensors[-1] - tensors[0]).max() > 0  # there was something to overwrite
     for state, tensor in zip(states, tensors, strict=True):
         np.testing.assert_array_equal(state.tensor, tensor)
 
@@ -362,7 +366,7 @@ class TestPlan:
     def test_enough_memory_is_enough(self, solver):
         data, mask = picture()
         said = ringlet.plan(SHAPE, 2 if solver.fits_ring else None, solver=solver, dtype=np.float64).memory
-        run(data, replace(solver, memory=said), mask=mask)
+        assert run(data, replace(solver, memory=said), mask=mask).tensor.shape == SHAPE
 
     def test_plans_of_tiny_data_stay_small(self, solver):
         assert ringlet.plan((6, 5, 4), 2 if solver.fits_ring else None, solver=solver, dtype="f4").memory < 64_000

@@ -83,6 +83,8 @@ def test_the_objective_never_grows_and_is_the_true_one(solver, rank):
         x, rank, solver=solver, callback=lambda state: losses.append(0.5 * np.mean((np.asarray(state.ring) - x) ** 2))
     )
     np.testing.assert_allclose([record.loss for record in fit.history], losses, rtol=1e-9, atol=1e-14 * np.mean(x**2))
+    assert len(losses) > 5
+    assert losses[-1] < losses[0]
     assert all(after <= before * (1 + 1e-9) + 1e-16 for before, after in pairwise(losses))
 
 
@@ -92,6 +94,7 @@ def test_designs_without_full_rank_stay_stable_and_monotone(dtype):
     fit = decompose(x, (12, 12, 3), solver=TRALS(tol=0))
     losses = [record.loss for record in fit.history]
     slack = 1e-6 if dtype == "f4" else 1e-12
+    assert losses[-1] < losses[0]
     assert all(after <= before * (1 + slack) for before, after in pairwise(losses))
     lean = decompose(x, (9, 12, 3), solver=TRALS(tol=0))
     assert losses[-1] < 1.05 * lean.history[-1].loss

@@ -62,11 +62,13 @@ def test_a_video_is_decoded_once_into_a_store_beside_it(clip, monkeypatch):
 
 MAKER = """
 import hashlib, sys, time
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from ringlet.store import frame_cache
 
 clip, signs, role = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-decode, append = frame_cache._decode, frame_cache._append
+opened_frames = frame_cache.opened_frames
 frame_cache.import_zarr()
 
 def wait_for(count, name, seconds=60):
@@ -74,18 +76,21 @@ def wait_for(count, name, seconds=60):
     while len(list(signs.glob(name))) < count and time.monotonic() < end:
         time.sleep(0.001)
 
-def slowly(array, batch):
-    if not (signs / "begun").exists():
-        (signs / "begun").touch()
-        wait_for(2, "asks-*")
-        wait_for(2, "decodes-*", seconds=0.5)  # the first does, and nobody else may
-    append(array, batch)
+def slowly(frames):
+    for frame in frames:
+        yield frame
+        if not (signs / "begun").exists():
+            (signs / "begun").touch()
+            wait_for(2, "asks-*")
+            wait_for(2, "decodes-*", seconds=0.5)  # the first does, and nobody else may
 
-def noted(*given):
+@contextmanager
+def noted(path, kind):
     (signs / f"decodes-{role}").touch()
-    decode(*given)
+    with opened_frames(path, kind) as moving:
+        yield replace(moving, frames=slowly(moving.frames))
 
-frame_cache._append, frame_cache._decode = slowly, noted
+frame_cache.opened_frames = noted
 if role != "first":
     wait_for(1, "begun")
     (signs / f"asks-{role}").touch()
@@ -111,6 +116,7 @@ def test_processes_that_want_the_same_cache_at_once_all_get_a_whole_one(clip, tm
     assert [maker.returncode for maker in makers] == [0] * 3
     assert digests == [hashlib.sha256(np.ascontiguousarray(load(clip).array).tobytes()).hexdigest()] * 3
     assert [sign.name for sign in signs.glob("decodes-*")] == ["decodes-first"]
+    assert {sign.name for sign in signs.glob("asks-*")} == {"asks-a", "asks-b"}
     assert {path.name for path in tmp_path.iterdir()} == {"clip.mp4", "clip.mp4.zarr", "signs"}
 
 
