@@ -57,7 +57,16 @@ def fast_dense(cores):
     return np.trace(product, axis1=0, axis2=product.ndim - 1)
 
 
-def trals_blocks(cores, x, sweeps):
+def fast_subchain(cores, k):
+    """S_k by plain tensor products, for sizes at which `subchain` takes long."""
+    a, _, b = cores[k].shape
+    product, *others = [*cores[k + 1 :], *cores[:k]]
+    for core in others:
+        product = np.tensordot(product, core, axes=1)
+    return np.moveaxis(product, -1, 0).reshape(a, b, -1).reshape(a * b, -1).T
+
+
+def trals_blocks(cores, x, sweeps, subchain=subchain):
     """Alternating least squares with the subchain formed; the cores after every block update."""
     cores = [np.asarray(core, dtype=np.float64) for core in cores]
     for _ in range(sweeps):

@@ -10,7 +10,7 @@ import pytest
 import ringlet
 from oracles import dense, random_cores
 from ringlet import complete, decompose
-from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC, lptrc, observed, proximal
+from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC, observed
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning
 from ringlet.solvers.records import Status
 
@@ -45,27 +45,31 @@ def run(data, solver, **arguments):
     return complete(data, solver=solver, rank=2 if solver.fits_ring else None, **arguments)
 
 
-def test_seed_gives_same_bits_on_any_number_of_threads(solver, monkeypatch):
-    monkeypatch.setattr(observed, "BLOCK_ENTRIES", 300)
-    monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", 200)
-    monkeypatch.setattr(lptrc, "_SLICE_ENTRIES", 300)
-    data, mask = picture()
+def test_seed_gives_same_bits_on_any_number_of_threads(solver, pieces_of_work):
+    """With data large enough that every job over entries is cut, unfoldings and slices included."""
+    shape = (8, 130, 150) if solver.fits_ring else (30, 18_000, 2)
+    solver = replace(solver, sweeps=2)
+    rng = np.random.default_rng(0)
+    data, mask = 4 + rng.standard_normal(shape), rng.random(shape) < 0.7
     for dtype in (np.float32, np.float64):
-        bits = {
-            run(data.astype(dtype), replace(solver, threads=count), mask=mask).tensor.tobytes() for count in (1, 2, 3)
-        }
+        bits = set()
+        for count in (1, 2, 3):
+            pieces_of_work.clear()
+            bits.add(run(data.astype(dtype), replace(solver, threads=count), mask=mask).tensor.tobytes())
+            assert min(pieces_of_work) > 1
         assert len(bits) == 1
 
 
-def test_cutting_into_blocks_changes_nothing(solver, monkeypatch):
+def test_cutting_into_blocks_changes_nothing(solver, monkeypatch, pieces_of_work):
+    """The blocks of rows and of subchains; those of unfoldings and slices: test_iterations, with large data."""
     data, mask = picture()
     whole = run(data, solver, mask=mask).tensor
+    before = max(pieces_of_work)
     monkeypatch.setattr(observed, "BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(lptrc, "_SLICE_ENTRIES", 1)
     monkeypatch.setattr("ringlet.baselines.subchain.HELD_NUMBERS", 1)
     monkeypatch.setattr("ringlet.baselines.subchain.PIECE_NUMBERS", 1)
     np.testing.assert_allclose(run(data, solver, mask=mask).tensor, whole, rtol=1e-6, atol=1e-6)
+    assert max(pieces_of_work) > before
 
 
 @pytest.mark.parametrize("factor", [1e-12, 255.0, 1e15])
@@ -166,6 +170,8 @@ def test_a_snapshot_stays_as_it_was(solver):
         tensors.append(state.tensor)
 
     run(data, solver, mask=mask, callback=keep)
+    assert len(states) == solver.sweeps
+    assert np.abs(tensors[-1] - tensors[0]).max() > 0  # there was something to overwrite
     for state, tensor in zip(states, tensors, strict=True):
         np.testing.assert_array_equal(state.tensor, tensor)
 
@@ -347,7 +353,7 @@ class TestPlan:
 
     def test_what_no_machine_has_is_refused(self, solver):
         huge = np.broadcast_to(np.uint8(1), (40_000, 30_000, 100))
-        problem = ringlet.solvers.problem.Problem(
+        problem = ringlet.solvers.base.Problem(
             ringlet.sources.ArraySource(huge),
             ringlet.sources.Survey(0.0, 1.0, [np.full(length, huge.size // length) for length in huge.shape]),
             (80, 80, 80) if solver.fits_ring else (),
@@ -360,7 +366,7 @@ class TestPlan:
     def test_enough_memory_is_enough(self, solver):
         data, mask = picture()
         said = ringlet.plan(SHAPE, 2 if solver.fits_ring else None, solver=solver, dtype=np.float64).memory
-        run(data, replace(solver, memory=said), mask=mask)
+        assert run(data, replace(solver, memory=said), mask=mask).tensor.shape == SHAPE
 
     def test_plans_of_tiny_data_stay_small(self, solver):
         assert ringlet.plan((6, 5, 4), 2 if solver.fits_ring else None, solver=solver, dtype="f4").memory < 64_000

@@ -10,7 +10,10 @@ import ringlet
 from oracles import fast_dense, random_cores
 from ringlet import Status, TensorRing, complete, decompose
 from ringlet.baselines import TRALS, TRSVD, RandomizedTRALS, RandomizedTRSVD, SampledTRALS
+from ringlet.baselines.unfolding import unfold_source
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning
+from ringlet.solvers.engine.core_plan import plan_core
+from ringlet.sources import ArraySource
 
 SHAPE, RANK = (24, 20, 16), (3, 3, 3)
 X = fast_dense(random_cores(SHAPE, RANK)) + 5.0
@@ -34,27 +37,33 @@ def bits(ring):
     return b"".join(core.tobytes() for core in ring.cores)
 
 
-@pytest.fixture
-def many_pieces(monkeypatch):
-    """Blocks so small that even little data are cut into many pieces."""
-    ringlet.solvers.engine.core_plan.plan_core.cache_clear()
-    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_LEAST", 1 << 9)
-    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_MOST", 1 << 9)
-    monkeypatch.setattr("ringlet.solvers.engine.core_plan._OPERATOR_BYTES", 1 << 9)
-    monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ENTRIES", 1 << 9)
-    monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ROWS", 0)
-    monkeypatch.setattr("ringlet.baselines.sampled_trals._BLOCK_ENTRIES", 1 << 8)
-    monkeypatch.setattr("ringlet.baselines.sampled_trals._BLOCK_ROWS", 16)
-    monkeypatch.setattr("ringlet.sampling.exact_leverage.PIECE_ENTRIES", 1 << 8)
-    monkeypatch.setattr("ringlet.ring.gram._SHARED_ENTRIES", 0)
-    yield
-    ringlet.solvers.engine.core_plan.plan_core.cache_clear()
+# Data that are cut: into blocks of slices and, for the short mode, into tiles of columns; or into blocks of columns.
+THIN, CUBIC = (620, 440, 4), (150, 128, 64)
+CUT = [
+    *[(replace(solver, sweeps=2, samples=3000), THIN) for solver in ITERATIVE if isinstance(solver, SampledTRALS)],
+    (TRALS(sweeps=2, tol=0), THIN),
+    (RandomizedTRALS(sweeps=2, tol=0, sketch=40), CUBIC),
+    *[(solver, CUBIC) for solver in ONE_PASS],
+]
 
 
-@pytest.mark.parametrize("solver", ALL, ids=name)
-def test_seed_gives_the_same_bits_on_any_number_of_threads(solver, many_pieces):
-    rings = [decompose(X, RANK, solver=replace(solver, threads=count), seed=7).ring for count in (1, 2, 3, None)]
-    assert len({bits(ring) for ring in rings}) == 1
+@pytest.mark.parametrize(("solver", "shape"), CUT, ids=[name(solver) for solver, _ in CUT])
+def test_seed_gives_the_same_bits_on_any_number_of_threads(solver, shape, pieces_of_work):
+    rank = (2, 16, 16)  # wide enough in one core that also its Gram matrix is filled in pieces
+    x = np.random.default_rng(1).standard_normal(shape)
+    found = set()
+    for count in (1, 2, 3, None):
+        pieces_of_work.clear()
+        found.add(bits(decompose(x, rank, solver=replace(solver, threads=count), seed=7).ring))
+        assert max(pieces_of_work) > 1
+    assert len(found) == 1
+
+
+def test_the_data_of_the_test_of_threads_are_tiled_and_cut_into_blocks():
+    plans = [plan_core(THIN, (2, 16, 16), mode) for mode in range(3)]
+    assert [plan.tiles > 1 for plan in plans] == [False, False, True]
+    assert [plan.slices > plan.block for plan in plans] == [True, True, False]
+    assert len(unfold_source(ArraySource(np.empty(CUBIC, "u1")), 0, 1.0, np.dtype("f8")).blocks) > 1
 
 
 @pytest.mark.parametrize("solver", ITERATIVE, ids=name)

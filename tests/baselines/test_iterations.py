@@ -4,19 +4,27 @@ import numpy as np
 import pytest
 
 import reference_completion as reference
-from oracles import dense, random_cores, subchain
+from oracles import dense, fast_dense, fast_subchain, random_cores, subchain
 from ringlet import TensorRing, complete, decompose
 from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC
+from ringlet.baselines.lptrc import SLICE_ENTRIES
+from ringlet.baselines.proximal import ModeSplit
 from ringlet.baselines.subchain import Subchain
 from ringlet.baselines.tntv import adjoint_difference, forward_difference, smooth
 
+LARGE = (30, 18_000, 2)  # cut into blocks, every unfolding and every frontal slice
+
 
 def damaged(shape, seed=0, observed=0.7, outliers=0.1):
-    """A low-rank tensor with outliers and gaps."""
+    """A low-rank tensor with outliers and gaps, bounded: the methods leave out what lies far outside."""
     rng = np.random.default_rng(seed)
-    clean = dense(random_cores(shape, [2] * len(shape), seed))
+    clean = np.clip(fast_dense(random_cores(shape, [2] * len(shape), seed)), -5, 5)
     data = clean + np.where(rng.random(shape) < outliers, rng.uniform(-5, 5, shape), 0.0)
     return data, rng.random(shape) < observed
+
+
+def sweeps_compared(shape):
+    return (1, 2) if shape == LARGE else (1, 2, 8)
 
 
 def after_each_sweep(data, mask, solver):
@@ -25,12 +33,18 @@ def after_each_sweep(data, mask, solver):
     return tensors
 
 
-@pytest.mark.parametrize("shape", [(12, 9, 4), (9, 12, 5), (8, 7, 1), (12, 9, 2, 3)])
+def test_the_unfoldings_and_slices_of_large_data_are_cut_into_blocks():
+    assert all(len(ModeSplit.of(LARGE, first, count).blocks()) > 1 for first in range(3) for count in (1, 2))
+    assert len(ModeSplit.of(LARGE[:2], 0, 1).blocks()) > 1
+
+
+@pytest.mark.parametrize("shape", [(12, 9, 4), (9, 12, 5), (8, 7, 1), (12, 9, 2, 3), LARGE])
 def test_l1tnn_follows_its_box(shape):
     data, mask = damaged(shape)
     third = (*shape[:2], -1)
-    tensors = after_each_sweep(data, mask, L1TNN(outlier_weight=0.2, penalty=0.3, sweeps=8, tol=0))
-    for count in (1, 2, 8):
+    counts = sweeps_compared(shape)
+    tensors = after_each_sweep(data, mask, L1TNN(outlier_weight=0.2, penalty=0.3, sweeps=counts[-1], tol=0))
+    for count in counts:
         expected, _, _ = reference.l1_tnn(data.reshape(third), mask.reshape(third), 0.2, 0.3, count)
         np.testing.assert_allclose(tensors[count - 1].reshape(expected.shape), expected, atol=1e-10)
 
@@ -42,11 +56,12 @@ def test_l1tnn_outliers_and_multipliers_vanish_off_the_observed_entries():
     assert np.abs(multiplier[~mask]).max() < 1e-12
 
 
-@pytest.mark.parametrize("shape", [(9, 8, 7), (6, 5, 4, 3), (12, 9)])
+@pytest.mark.parametrize("shape", [(9, 8, 7), (6, 5, 4, 3), (12, 9), LARGE])
 def test_l1snn_follows_its_box(shape):
     data, mask = damaged(shape)
-    tensors = after_each_sweep(data, mask, L1SNN(outlier_weight=0.4, penalty=0.5, sweeps=8, tol=0))
-    for count in (1, 2, 8):
+    counts = sweeps_compared(shape)
+    tensors = after_each_sweep(data, mask, L1SNN(outlier_weight=0.4, penalty=0.5, sweeps=counts[-1], tol=0))
+    for count in counts:
         expected, _ = reference.l1_snn(data, mask, 0.4, 2.0, count)
         np.testing.assert_allclose(tensors[count - 1], expected, atol=1e-10)
 
@@ -62,13 +77,15 @@ def test_l1snn_stops_by_the_constraints_of_its_box():
 
 
 @pytest.mark.parametrize(
-    ("shape", "count"), [((9, 8, 7), 3), ((9, 8, 7), 2), ((6, 5, 4, 3), 2), ((4, 3, 4, 3, 2), 5), ((12, 9), 1)]
+    ("shape", "count"),
+    [((9, 8, 7), 3), ((9, 8, 7), 2), ((6, 5, 4, 3), 2), ((4, 3, 4, 3, 2), 5), ((12, 9), 1), (LARGE, 3)],
 )
 def test_l1trnn_follows_its_box(shape, count):
     data, mask = damaged(shape)
-    solver = L1TRNN(outlier_weight=0.3, penalty=0.05, growth=1.2, unfoldings=count, sweeps=8, tol=0)
+    counts = sweeps_compared(shape)
+    solver = L1TRNN(outlier_weight=0.3, penalty=0.05, growth=1.2, unfoldings=count, sweeps=counts[-1], tol=0)
     tensors = after_each_sweep(data, mask, solver)
-    for sweeps in (1, 2, 8):
+    for sweeps in counts:
         expected, _ = reference.l1_trnn(data, mask, 0.3, 0.05, 1.2, count, sweeps)
         np.testing.assert_allclose(tensors[sweeps - 1], expected, atol=1e-10)
 
@@ -83,15 +100,16 @@ def test_l1trnn_uses_all_unfoldings_that_differ():
 
 
 # After the first stage all singular values must differ from each other and from zero, or U is not determined.
-@pytest.mark.parametrize("shape", [(12, 9, 4), (9, 12, 5), (8, 7, 1), (7, 6, 2, 3), (3, 4, 14)])
+@pytest.mark.parametrize("shape", [(12, 9, 4), (9, 12, 5), (8, 7, 1), (7, 6, 2, 3), (3, 4, 14), LARGE])
 def test_tntv_follows_its_box_in_both_stages(shape):
     data, mask = damaged(shape)
     third = (*shape[:2], -1)
-    solver = TNTV(outlier_weight=0.5, tv_weight=0.05, noise_weight=20.0, penalty=0.4, sweeps=12, tol=0)
+    half = 2 if shape == LARGE else 6
+    solver = TNTV(outlier_weight=0.5, tv_weight=0.05, noise_weight=20.0, penalty=0.4, sweeps=2 * half, tol=0)
     tensors = after_each_sweep(data, mask, solver)
-    first, second = reference.tntv(data.reshape(third), mask.reshape(third), 0.5, 0.05, 20.0, 0.4, 6)
-    np.testing.assert_allclose(tensors[5].reshape(first.shape), first, atol=1e-10)
-    np.testing.assert_allclose(tensors[11].reshape(first.shape), second, atol=1e-10)
+    first, second = reference.tntv(data.reshape(third), mask.reshape(third), 0.5, 0.05, 20.0, 0.4, half)
+    np.testing.assert_allclose(tensors[half - 1].reshape(first.shape), first, atol=1e-10)
+    np.testing.assert_allclose(tensors[2 * half - 1].reshape(first.shape), second, atol=1e-10)
 
 
 @pytest.mark.parametrize("rows", [slice(0, 7), slice(0, 3), slice(3, 7)])
@@ -152,6 +170,17 @@ def test_lptrc_reweights_as_its_box_says(p, numbers, monkeypatch):
     found = decompose(data, 2, solver=solver, mask=mask, init=start).ring
     expected = reference.lp_ring(data, mask, start, p, 0.1, 0.01, 3, 2, subchain)
     np.testing.assert_allclose(np.asarray(found), dense(expected), rtol=1e-7, atol=1e-7)
+
+
+def test_lptrc_reweights_as_its_box_says_also_some_slices_at_a_time():
+    shape = (8, 130, 150)
+    assert all(np.prod(shape) > SLICE_ENTRIES > np.prod(shape) / length for length in shape)
+    data, mask = damaged(shape, outliers=0.02)
+    start = random_cores(shape, (2, 2, 2), seed=9)
+    solver = LpTRC(epsilon=0.1, ridge=0.01, steps=2, sweeps=1)
+    found = decompose(data, 2, solver=solver, mask=mask, init=start).ring
+    expected = reference.lp_ring(data, mask, start, 1.0, 0.1, 0.01, 2, 1, fast_subchain)
+    np.testing.assert_allclose(np.asarray(found), fast_dense(expected), rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize("method", ["irls", "admm"])

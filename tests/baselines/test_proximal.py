@@ -1,5 +1,7 @@
 """The proximal operators minimise what they say, against full SVDs and random perturbations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,11 +29,11 @@ def test_soft_threshold_is_the_definition_also_at_infinity():
 
 @pytest.mark.parametrize(("first", "count"), [(0, 1), (1, 1), (3, 1), (0, 2), (1, 2), (2, 2), (3, 2), (2, 3), (3, 3)])
 @pytest.mark.parametrize("block", [1, 50, 1 << 19])
-def test_shrunk_unfolding_is_that_of_a_full_svd(first, count, block, monkeypatch):
-    monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", block)
+def test_shrunk_unfolding_is_that_of_a_full_svd(first, count, block):
     tensor = np.random.default_rng(1).standard_normal((5, 4, 3, 6))
     matrix, fold = unfold(tensor, [(first + j) % 4 for j in range(count)])
-    unfolding = ModeSplit.of(tensor.shape, first, count)
+    unfolding = replace(ModeSplit.of(tensor.shape, first, count), block_entries=block)
+    assert (len(unfolding.blocks()) > 1) == (block < tensor.size and unfolding.rows**2 < tensor.size)
     assert (unfolding.rows, unfolding.columns) == (min(matrix.shape), max(matrix.shape))
     singular = np.linalg.svd(matrix, compute_uv=False)
     assert spectral_norm(tensor, unfolding, map) == pytest.approx(singular[0])
@@ -89,14 +91,15 @@ def test_single_precision_loses_nothing_by_squaring():
     assert np.linalg.norm(single - svt(matrix, 3e-6), 2) < 1e-6
 
 
-def test_slices_have_the_same_bits_on_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr(proximal, "_BLOCK_ENTRIES", 64)
+def test_slices_have_the_same_bits_on_any_number_of_threads():
     tensor = np.random.default_rng(6).standard_normal((16, 12, 9))
+    unfolding = replace(ModeSplit.of(tensor.shape, 1, 1), block_entries=64)
+    assert len(unfolding.blocks()) > 3
     bits = set()
     for count in (1, 2, 3):
         with Threads(count) as threads:
             copy = tensor.copy()
-            shrink(copy, ModeSplit.of(copy.shape, 1, 1), 2.0, threads.run)
+            shrink(copy, unfolding, 2.0, threads.run)
             slices = FourierSlices(tensor.shape, tensor.dtype)
             slices.write(slice(0, 16), tensor)
             slices.shrink(5.0, threads.run)

@@ -54,7 +54,7 @@ def test_rows_are_drawn_by_their_exact_leverage(shape, rank):
     cores, count = random_cores(shape, rank), 20_000
     for mode in range(len(shape)):
         scores = leverage_scores(subchain(cores, mode))
-        gram = GramChain(cores).gram_without(mode)
+        gram = GramChain(cores).without(mode).dense()
         rows, weights = draw_leverage_rows(cores, mode, gram, count, np.random.default_rng(0))
         numbers = cyclic_rows(rows, mode, shape)
         np.testing.assert_allclose(1 / (count * weights), scores[numbers] / scores.sum(), rtol=1e-6, atol=1e-11)
@@ -66,7 +66,7 @@ def test_exact_leverage_sums_to_the_rank_of_the_subchain():
     cores = random_cores((8, 7, 2), (5, 2, 2), seed=1)  # the bond of 5 carries only 4
     S = subchain(cores, 0)
     assert np.linalg.matrix_rank(S) == 8 < S.shape[1]
-    gram = GramChain(cores).gram_without(0)
+    gram = GramChain(cores).without(0).dense()
     rows, weights = draw_leverage_rows(cores, 0, gram, 4000, np.random.default_rng(0))
     numbers = cyclic_rows(rows, 0, (8, 7, 2))
     assert set(numbers) == set(np.flatnonzero(leverage_scores(S) > 1e-10))
@@ -79,7 +79,7 @@ def test_the_sampled_gram_converges_to_that_of_the_subchain(exact):
     shape, rank, mode, count = (8, 7, 6), (2, 3, 2), 1, 200_000
     cores = random_cores(shape, rank)
     S, rng = subchain(cores, mode), np.random.default_rng(0)
-    gram = GramChain(cores).gram_without(mode)
+    gram = GramChain(cores).without(mode).dense()
     if exact:
         rows, weights = draw_leverage_rows(cores, mode, gram, count, rng)
     else:
@@ -147,7 +147,7 @@ def test_only_sampled_entries_are_read(monkeypatch):
     monkeypatch.setattr(ArraySource, "read_rows", counted)
     monkeypatch.setattr(ArraySource, "read", lambda self, block: (surveyed.append(self.shape), read(self, block))[1])
     decompose(x, 2, solver=SampledTRALS(samples=20, sweeps=2, tol=0))
-    assert sum(counts) <= 2 * 20 * (30 + 32 + 28)
+    assert 0 < sum(counts) <= 2 * 20 * (30 + 32 + 28)
     assert surveyed.count(x.shape) == 1  # the survey of all data, and nothing after it
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ringlet
-from oracles import dense, fast_dense, random_cores, trals_blocks
+from oracles import dense, fast_dense, fast_subchain, random_cores, trals_blocks
 from ringlet import AWRTRD, Status, decompose
 from ringlet.baselines import TRALS, RandomizedTRALS
 from ringlet.errors import ArgumentError, ArgumentTypeError
@@ -43,17 +43,20 @@ def test_the_trajectory_is_that_of_dense_least_squares(shape, rank):
     assert fit.history[-1].loss == pytest.approx(0.5 * np.mean((dense(reference[-1]) - x) ** 2), rel=1e-6)
 
 
-def test_pieces_and_tiles_change_nothing_but_rounding(monkeypatch):
-    x, init = noisy((12, 11, 10, 3), (2, 3, 2, 2)), random_cores((12, 11, 10, 3), (2, 3, 2, 2), seed=5)
-    whole = decompose(x, (2, 3, 2, 2), solver=TRALS(sweeps=2, tol=0), init=init)
-    plan_core.cache_clear()
-    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_LEAST", 1 << 8)
-    monkeypatch.setattr("ringlet.solvers.engine.core_plan._BLOCK_MOST", 1 << 8)
-    monkeypatch.setattr("ringlet.solvers.engine.core_plan._OPERATOR_BYTES", 1 << 8)
-    pieces = decompose(x, (2, 3, 2, 2), solver=TRALS(sweeps=2, tol=0), init=init)
-    plan_core.cache_clear()
-    assert relative(pieces.ring, np.asarray(whole.ring)) < 1e-9
-    assert pieces.history[-1].loss == pytest.approx(whole.history[-1].loss, rel=1e-9)
+def test_pieces_and_tiles_change_nothing_but_rounding():
+    """Data that are cut into blocks and tiles, against least squares with the whole subchain."""
+    shape, rank = (620, 440, 4), (2, 3, 2)
+    plans = [plan_core(shape, rank, mode) for mode in range(3)]
+    assert any(plan.tiles > 1 for plan in plans)
+    assert any(plan.slices > plan.block for plan in plans)
+    x = noisy(shape, rank)
+    near, other = (random_cores(shape, rank, seed=seed) for seed in (0, 5))  # well conditioned: only rounding differs
+    init = [core + 0.3 * change for core, change in zip(near, other, strict=True)]
+    pieces = decompose(x, rank, solver=TRALS(sweeps=2, tol=0), init=init)
+    *_, whole = trals_blocks(init, x, 2, fast_subchain)
+    expected = fast_dense(whole)
+    assert relative(pieces.ring, expected) < 1e-9
+    assert pieces.history[-1].loss == pytest.approx(0.5 * np.mean((expected - x) ** 2), rel=1e-9)
 
 
 def test_one_robust_step_with_unit_weights_is_the_same_update():
@@ -80,6 +83,8 @@ def test_the_objective_never_grows_and_is_the_true_one(solver, rank):
         x, rank, solver=solver, callback=lambda state: losses.append(0.5 * np.mean((np.asarray(state.ring) - x) ** 2))
     )
     np.testing.assert_allclose([record.loss for record in fit.history], losses, rtol=1e-9, atol=1e-14 * np.mean(x**2))
+    assert len(losses) > 5
+    assert losses[-1] < losses[0]
     assert all(after <= before * (1 + 1e-9) + 1e-16 for before, after in pairwise(losses))
 
 
@@ -89,6 +94,7 @@ def test_designs_without_full_rank_stay_stable_and_monotone(dtype):
     fit = decompose(x, (12, 12, 3), solver=TRALS(tol=0))
     losses = [record.loss for record in fit.history]
     slack = 1e-6 if dtype == "f4" else 1e-12
+    assert losses[-1] < losses[0]
     assert all(after <= before * (1 + slack) for before, after in pairwise(losses))
     lean = decompose(x, (9, 12, 3), solver=TRALS(tol=0))
     assert losses[-1] < 1.05 * lean.history[-1].loss

@@ -48,12 +48,12 @@ def test_full_ranks_reproduce_the_data(solver, shape):
     assert relative(fit.ring, x) < 1e-13
 
 
-def test_many_blocks_of_columns_give_the_same_answer(monkeypatch):
-    whole = decompose(NOISE, (2, 3, 4, 5), solver=TRSVD())
-    monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ENTRIES", 64)
-    monkeypatch.setattr("ringlet.baselines.unfolding._BLOCK_ROWS", 0)
-    pieces = decompose(NOISE, (2, 3, 4, 5), solver=TRSVD())
-    np.testing.assert_allclose(np.asarray(pieces.ring), np.asarray(whole.ring), atol=1e-12)
+def test_many_blocks_of_columns_give_the_textbook_decomposition(pieces_of_work):
+    x = RNG.standard_normal((24, 30, 40, 80))
+    cores, _ = trsvd(x, (2, 3, 4, 5))
+    ring = decompose(x, (2, 3, 4, 5), solver=TRSVD(threads=1)).ring
+    assert max(pieces_of_work) > 2
+    np.testing.assert_allclose(np.asarray(ring), fast_dense(cores), atol=1e-11)
 
 
 def test_an_infeasible_start_names_the_feasible_ones():

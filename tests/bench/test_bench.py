@@ -1,6 +1,7 @@
 """The bench runs, and its yardsticks do the same work as the product. Speed itself is never asserted."""
 
 import json
+from functools import partial
 
 import numpy as np
 from click.testing import CliRunner
@@ -58,10 +59,8 @@ def test_gram_and_start_up_are_reported():
 
 
 def test_peers_are_timed_on_the_same_job(monkeypatch):
-    monkeypatch.setattr("ringlet.bench.peers._SECONDS", 0.0)
-    monkeypatch.setattr(
-        "ringlet.cli.commands.bench.measure_peers", lambda sweeps: measure_peers(sweeps, (CASES["toy"],))
-    )
+    quick = partial(measure_peers, cases=(CASES["toy"],), seconds=0.0)
+    monkeypatch.setattr("ringlet.cli.commands.bench.measure_peers", quick)
     result = CliRunner().invoke(group, ["bench", "peers", "--sweeps", "2", "--json"])
     assert result.exit_code == 0, result.output
     peers = json.loads(result.stdout)["peers"]

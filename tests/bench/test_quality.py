@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from ringlet.bench.quality.cases import Case, cases_of, chosen_cases
+from ringlet.bench.quality.cases import QualityCase, cases_of, chosen_cases
 from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
 from ringlet.bench.quality.rivals import FINISHED, PEERS
 from ringlet.bench.quality.samples import builtin_samples, samples_in
@@ -192,7 +192,7 @@ def test_a_tensor_of_which_nothing_is_known_is_refused(tmp_path):
     np.save(tmp_path / "x/empty.npy", np.full((4, 4, 3), np.nan))
     (sample,) = samples_in(tmp_path)
     with pytest.raises(ArgumentError, match="no known entry"):
-        Case(sample, 0, 0).damaged()
+        QualityCase(sample, 0, 0).damaged()
 
 
 def test_the_other_bench_is_still_there():

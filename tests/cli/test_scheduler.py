@@ -2,11 +2,13 @@
 
 import json
 import socket
+from functools import partial
 
 import numpy as np
 import pytest
 
 from cluster_fits import tensor
+from ringlet.execution.cluster import connected
 
 pytest.importorskip("distributed")
 
@@ -28,13 +30,14 @@ def test_a_fit_on_a_cluster_writes_the_same_file(cluster, client, array_file, tm
 
 
 def test_a_scheduler_that_is_not_there_is_refused(array_file, tmp_path, run, monkeypatch):
-    monkeypatch.setattr("ringlet.execution.cluster._CONNECT_SECONDS", 0.5)
+    impatient = partial(connected, seconds=0.5)
+    monkeypatch.setattr("ringlet.execution.dask_executor.connected", impatient)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # nobody listens
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
         result = run("fit", array_file, "--rank", "4", "-o", tmp_path / "x.ring", "--scheduler", address)
     assert result.exit_code == 2
-    assert f"error: no Dask scheduler answers at {address}" in result.stderr
+    assert f"error: no Dask scheduler answers at {address} within 0.5 s" in " ".join(result.stderr.split())
     assert not (tmp_path / "x.ring").exists()
 
 

@@ -57,12 +57,16 @@ def test_grey_and_transparent_photos_become_colour(tmp_path):
     write_array(tmp_path / "sixteen.png", np.full((9, 8), 13107, np.uint16))
     clear = np.full((9, 8, 4), 51, np.uint8)
     write_array(tmp_path / "clear.png", clear)
-    for item in photos_in(tmp_path):
+    items = photos_in(tmp_path)
+    assert len(items) == 3
+    for item in items:
         np.testing.assert_allclose(item.tensor(), np.full((9, 8, 3), 0.2), atol=1e-6)
 
 
 def test_built_in_items_need_no_files():
-    for item in [*builtin_photos(), *builtin_videos()]:
+    items = [*builtin_photos(), *builtin_videos()]
+    assert {item.kind for item in items} == {"photo", "video"}
+    for item in items:
         tensor = item.tensor()
         assert tensor.dtype == np.float32
         assert tensor.ndim == (3 if item.kind == "photo" else 4)

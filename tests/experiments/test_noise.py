@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ringlet.experiments import noise
-from ringlet.experiments.noise import Purpose, add_noise, generator, noise_of, observed_entries
+from ringlet.experiments.noise import TrialSeed, add_noise, generator, hypergeometric, noise_of, observed_entries
 
 SHAPE = (130, 170, 61)  # more than one block of positions
 
@@ -15,10 +14,10 @@ def observed(request):
     return None if request.param is None else observed_entries(SHAPE, request.param, np.random.default_rng(5))
 
 
-def damaged(kind, observed, seed=0):
+def damaged(kind, observed, seed=0, **settings):
     clean = np.full(SHAPE, 0.25, np.float32)
     tensor = clean.copy()
-    add_noise(tensor, kind, np.random.default_rng(seed), observed)
+    add_noise(tensor, kind, np.random.default_rng(seed), observed, **settings)
     seen = slice(None) if observed is None else observed
     return tensor, (tensor - clean)[seen].ravel()
 
@@ -35,9 +34,8 @@ def test_the_mixture_has_the_papers_variances(observed):
     assert core.mean() == pytest.approx(expected, rel=0.02)
 
 
-def test_exactly_a_fifth_of_the_observed_entries_are_outliers_of_the_mixture(observed, monkeypatch):
-    monkeypatch.setattr(noise, "_VARIANCES", (0.0, 0.5))  # without the grain, outliers show
-    _, errors = damaged("gmm", observed)
+def test_exactly_a_fifth_of_the_observed_entries_are_outliers_of_the_mixture(observed):
+    _, errors = damaged("gmm", observed, variances=(0.0, 0.5))  # without the grain, outliers show
     assert np.count_nonzero(errors) == int(0.2 * errors.size)
 
 
@@ -75,17 +73,26 @@ def test_what_is_not_observed_is_gone():
         assert not damaged(kind, observed)[0][~observed].any()
 
 
-def test_counts_are_exact_where_numpys_distribution_ends(monkeypatch):
-    monkeypatch.setattr(noise, "_LARGEST", 10)  # in the place of a thousand million
+def test_counts_are_exact_and_their_shares_in_blocks_hypergeometric():
     whites = []
     for seed in range(200):
         x = np.full(300, 0.5, np.float32)
-        monkeypatch.setattr(noise, "_BLOCK", 100)
-        add_noise(x, "salt-and-pepper", np.random.default_rng(seed))
+        add_noise(x, "salt-and-pepper", np.random.default_rng(seed), block_entries=100)
         assert ((x == 1).sum(), (x == 0).sum()) == (30, 30)
         whites.append((x[:100] == 1).sum())
     assert np.mean(whites) == pytest.approx(10, abs=0.6)
     assert np.var(whites) == pytest.approx(30 * (1 / 3) * (2 / 3) * 270 / 299, rel=0.3)  # hypergeometric
+
+
+@pytest.mark.parametrize(("good", "bad", "largest"), [(60, 240, 10), (60, 240, 10**9), (10**9 + 7, 2 * 10**9, 10**9)])
+def test_draws_without_replacement_are_hypergeometric_also_where_numpys_distribution_ends(good, bad, largest):
+    """NumPy refuses a thousand million entries of a kind."""
+    found = [hypergeometric(good, bad, 100, np.random.default_rng(seed), largest=largest) for seed in range(400)]
+    every, share = good + bad, good / (good + bad)
+    variance = 100 * share * (1 - share) * (every - 100) / (every - 1)
+    assert np.mean(found) == pytest.approx(100 * share, abs=4 * np.sqrt(variance / 400))
+    assert np.var(found) == pytest.approx(variance, rel=0.3)
+    assert hypergeometric(good, bad, 0, np.random.default_rng(0), largest=largest) == 0
 
 
 def test_masks_have_exactly_the_share_asked_for():
@@ -99,10 +106,10 @@ def test_seeds_belong_to_item_run_and_purpose():
         generator(item, run, purpose).integers(1 << 62)
         for item in ("flamingo", "camel")
         for run in (1, 2, 3)
-        for purpose in Purpose
+        for purpose in TrialSeed
     }
     assert len(draws) == 18
-    assert generator("camel", 2, Purpose.MASK).integers(1 << 62) in draws
+    assert generator("camel", 2, TrialSeed.MASK).integers(1 << 62) in draws
 
 
 def test_the_same_seed_gives_the_same_bits():

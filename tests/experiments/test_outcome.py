@@ -5,7 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from ringlet.experiments.catalogue import EXPERIMENTS, Wishes, trials
+from ringlet.experiments.catalogue import EXPERIMENTS, TrialOptions, trials
 from ringlet.experiments.figures import _mark_noises
 from ringlet.experiments.items import Item
 from ringlet.experiments.outcome import draw_outcome
@@ -27,8 +27,8 @@ FACTS = {
 
 def records(names="abcd", method="SAWRTRD", psnr=25.0, clip=False):
     items = [Item(name, "photo", None, 600) for name in names]
-    wishes = Wishes(runs=1, methods=(method,), clip=clip)
-    return [one.identity | FACTS | {"psnr": psnr} for one in trials(EXPERIMENTS["image-decomposition"], items, wishes)]
+    options = TrialOptions(runs=1, methods=(method,), clip=clip)
+    return [one.identity | FACTS | {"psnr": psnr} for one in trials(EXPERIMENTS["image-decomposition"], items, options)]
 
 
 def test_items_of_a_noise_stand_together_whatever_was_run_first():
@@ -55,6 +55,7 @@ def test_runs_with_another_noise_than_the_last_are_left_out():
 @pytest.mark.parametrize("score", [inf, nan])
 def test_scores_that_are_no_numbers_do_not_end_the_drawing(tmp_path, score):
     written = draw_outcome([*records("a", psnr=score), *records("a", method="TRSVD")], tmp_path)
+    assert {path.suffix for path in written} >= {".png", ".html"}
     assert all(path.stat().st_size > 0 for path in written)
 
 
@@ -62,7 +63,8 @@ def test_pictures_drawn_before_are_taken_away_where_none_are_wanted(tmp_path):
     stale = [tmp_path / f"image-decomposition-pictures.{suffix}" for suffix in ("png", "svg")]
     for path in stale:
         path.write_bytes(b"a picture that may not be published")
-    draw_outcome(records(), tmp_path, pictures=False)
+    written = draw_outcome(records(), tmp_path, pictures=False)
+    assert written
     assert not any(path.exists() for path in stale)
 
 

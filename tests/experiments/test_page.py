@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from browser import CHROMIUM, browser
-from ringlet.experiments.catalogue import EXPERIMENTS, Wishes, trials
+from ringlet.experiments.catalogue import EXPERIMENTS, TrialOptions, trials
 from ringlet.experiments.complexity import Series
 from ringlet.experiments.items import builtin_photos, builtin_videos
 from ringlet.experiments.trial import OUT_OF_MEMORY
@@ -29,10 +29,10 @@ def record(task, **found):
     return task.identity | facts | found
 
 
-def trial_records(out, items, name, wishes):
+def trial_records(out, items, name, options):
     """Made-up scores, and pictures to go with them."""
     rng = np.random.default_rng(0)
-    for trial in trials(EXPERIMENTS[name], items, wishes):
+    for trial in trials(EXPERIMENTS[name], items, options):
         if trial.method == "TRALS":
             yield record(trial, status=f"{OUT_OF_MEMORY}83.1 GB", needs=83_100_000_000)
             continue
@@ -56,10 +56,10 @@ def results(paper, tmp_path_factory):
     out = tmp_path_factory.mktemp("page")
     photos, videos = builtin_photos()[:2], builtin_videos()[:1]
     lines = [
-        *trial_records(out, photos, "image-decomposition", Wishes(runs=1, methods=("TRSVD", "TRALS", "SAWRTRD"))),
-        *trial_records(out, videos, "video-completion", Wishes(runs=1, methods=("l1-TNN", "SAWRTRD"))),
+        *trial_records(out, photos, "image-decomposition", TrialOptions(runs=1, methods=("TRSVD", "TRALS", "SAWRTRD"))),
+        *trial_records(out, videos, "video-completion", TrialOptions(runs=1, methods=("l1-TNN", "SAWRTRD"))),
         *trial_records(
-            out, videos, "ablation", Wishes(runs=1, methods=("SAWRTRD", "local-scaling"), samples=(5, 9000))
+            out, videos, "ablation", TrialOptions(runs=1, methods=("SAWRTRD", "local-scaling"), samples=(5, 9000))
         ),
         record(Series("FGMC", "N"), seconds=[1e-3, 2e-3, 3e-3, 4e-3, 6e-3], memory=[10**6] * 5),
     ]

@@ -153,6 +153,7 @@ def test_growth_is_measured_beside_the_papers(paper, tmp_path):
     }
     assert all(record["status"] == "ok" for record in found)
     rows = table(tmp_path / "complexity.csv")
+    assert len(rows) == 3
     for row in rows:
         assert float(row["time_low"]) <= float(row["time_slope"]) <= float(row["time_high"])
     samples = next(row for row in rows if row["axis"] == "J")

@@ -4,7 +4,7 @@ import pytest
 
 from ringlet import baselines
 from ringlet.errors import ArgumentError
-from ringlet.experiments.catalogue import EXPERIMENTS, Wishes, trials
+from ringlet.experiments.catalogue import EXPERIMENTS, TrialOptions, trials
 from ringlet.experiments.complexity import GROWTH_METHODS, series
 from ringlet.experiments.items import Item, builtin_videos
 from ringlet.experiments.methods import COMPLETIONS, DECOMPOSITIONS, METHODS, chosen_methods, settings_for
@@ -61,7 +61,7 @@ def test_the_arms_of_the_ablation_differ_in_one_thing_each():
 def test_seven_decompositions_and_seven_completions():
     assert len(set(DECOMPOSITIONS)) == len(set(COMPLETIONS)) == 7
     for name in ("image-decomposition", "video-decomposition", "image-completion", "video-completion"):
-        found = trials(EXPERIMENTS[name], [PHOTO, VIDEO], Wishes(runs=3))
+        found = trials(EXPERIMENTS[name], [PHOTO, VIDEO], TrialOptions(runs=3))
         assert len(found) == 2 * 7 * 3
         assert {trial.observed for trial in found} == {0.3 if "completion" in name else 1.0}
         assert [trial.run for trial in found] == sorted(trial.run for trial in found)
@@ -69,19 +69,21 @@ def test_seven_decompositions_and_seven_completions():
 
 def test_choosing_items_does_not_change_their_noise():
     items = [Item(name, "photo", None, 600) for name in "abcd"]
-    whole = {t.item.name: t.noise for t in trials(EXPERIMENTS["image-decomposition"], items, Wishes())}
-    some = {t.item.name: t.noise for t in trials(EXPERIMENTS["image-decomposition"], items, Wishes(items=("b", "c")))}
+    whole = {t.item.name: t.noise for t in trials(EXPERIMENTS["image-decomposition"], items, TrialOptions())}
+    some = {
+        t.item.name: t.noise for t in trials(EXPERIMENTS["image-decomposition"], items, TrialOptions(items=("b", "c")))
+    }
     assert some == {"b": "gmm", "c": "salt-and-pepper"}
     assert some.items() <= whole.items()
 
 
 def test_the_ablation_prefers_flamingo_with_salt_and_pepper():
     items = [VIDEO, Item("davis_flamingo_480p", "video", None, 480)]
-    found = trials(EXPERIMENTS["ablation"], items, Wishes(runs=1, samples=(5_000, 40_000)))
+    found = trials(EXPERIMENTS["ablation"], items, TrialOptions(runs=1, samples=(5_000, 40_000)))
     assert {trial.item.name for trial in found} == {"davis_flamingo_480p"}
     assert {trial.noise for trial in found} == {"salt-and-pepper"}
     assert len(found) == 5 * 2
-    assert {t.item.name for t in trials(EXPERIMENTS["ablation"], builtin_videos(), Wishes())} == {"waves"}
+    assert {t.item.name for t in trials(EXPERIMENTS["ablation"], builtin_videos(), TrialOptions())} == {"waves"}
 
 
 def test_unknown_methods_are_refused_with_those_allowed():

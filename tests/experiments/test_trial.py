@@ -14,7 +14,7 @@ from ringlet import decompose
 from ringlet.experiments.isolated import run_isolated
 from ringlet.experiments.items import Item, photos_in, videos_in
 from ringlet.experiments.methods import METHODS
-from ringlet.experiments.noise import Purpose, add_noise, generator
+from ringlet.experiments.noise import TrialSeed, add_noise, generator
 from ringlet.experiments.trial import Trial, measure
 from ringlet.report.metrics import psnr, relative_error, ssim
 from ringlet.sources.files import load
@@ -31,8 +31,8 @@ def test_scores_are_those_of_a_fit_by_hand(trial, tmp_path):
     found = measure(trial.argument(tmp_path, 10**9))
     truth = trial.item.tensor()
     data = trial.item.tensor()
-    add_noise(data, "gmm", generator("first", 1, Purpose.NOISE))
-    seed = int(generator("first", 1, Purpose.FIT).integers(1 << 31))
+    add_noise(data, "gmm", generator("first", 1, TrialSeed.NOISE))
+    seed = int(generator("first", 1, TrialSeed.FIT).integers(1 << 31))
     fit = decompose(data, SETTINGS["rank"], solver=METHODS["SAWRTRD"].solver(SETTINGS), seed=seed)
     estimate = np.asarray(fit.ring)
     assert found["status"] == "ok"

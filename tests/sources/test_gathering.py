@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringlet.sources import ArraySource
-from ringlet.sources.gathering import gather
+from ringlet.sources.memory import gather
 
 
 @st.composite
@@ -34,6 +34,7 @@ def outer(array, block):
     return array[np.ix_(*(np.arange(n)[chosen] for n, chosen in zip(array.shape, block, strict=True)))]
 
 
+@settings(deadline=None)  # other work on the machine may take the processor
 @given(arrays_and_blocks())
 def test_gather_is_outer_indexing(case):
     array, block = case
@@ -48,6 +49,7 @@ def test_many_entries_are_gathered_in_parts(fastest):
     np.testing.assert_array_equal(gather(array, block), outer(array, block))
 
 
+@settings(deadline=None)  # other work on the machine may take the processor
 @given(arrays_and_blocks(), st.randoms(use_true_random=False))
 def test_axes_come_in_the_order_asked_for_values_and_masks_alike(case, random):
     array, block = case

@@ -29,14 +29,14 @@ from ringlet.solvers.saved_state import named_cores, saved_cores
 from ringlet.solvers.sawrtrd.penalties import automatic_ridge
 from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
 
-__all__ = ["LpTRC"]
+__all__ = ["SLICE_ENTRIES", "LpTRC"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _EPSILON = 0.01  # eps over the data's size
 _PENALTY = 20.0  # mu, for data of size 1
 _STEPS = {"irls": 2, "admm": 40}
-_SLICE_ENTRIES = 1 << 17  # of the data that a thread reads at a time
+SLICE_ENTRIES = 1 << 17  # of the data that a thread reads at a time
 _ENTRY_ARRAYS = 12  # arrays with a number for every entry of these slices that a thread works in
 
 
@@ -139,9 +139,9 @@ class LpTRC(IterativeSolver):
             piece = columns if held else min(columns, max(1, PIECE_NUMBERS // unknowns))
             formed = 2 * piece * unknowns * itemsize  # of S_k, and the cores merged for it
             at_once = piece if self.method == "irls" else columns
-            entries = min(max(_SLICE_ENTRIES, at_once), prod(shape))
+            entries = min(max(SLICE_ENTRIES, at_once), prod(shape))
             scratch = _ENTRY_ARRAYS * entries * itemsize + piece * unknowns * itemsize
-            normal = 8 * min(length, max(1, _SLICE_ENTRIES // at_once)) * unknowns**2
+            normal = 8 * min(length, max(1, SLICE_ENTRIES // at_once)) * unknowns**2
             room = max(room, (1 if held else threads) * formed + threads * scratch + (3 * threads + 3) * normal)
             ring += length * unknowns
         return checked(DensePlan("LpTRC", shape, operations, room + 4 * ring * itemsize), self.budget)
@@ -238,7 +238,7 @@ class LpTRCRun:
     def _reweighted(self, mode: int, subchain: Subchain, rows: Floats) -> tuple[Floats, float, float]:
         """``u + (A^T W A)^-1 A^T W (y - A u)`` for all slices, W from the residuals; their loss and weight before."""
         pieces = subchain.pieces
-        group = max(1, _SLICE_ENTRIES // (pieces[0][0].stop - pieces[0][0].start))
+        group = max(1, SLICE_ENTRIES // (pieces[0][0].stop - pieces[0][0].start))
         work = [(slices, *piece) for slices in cut(len(rows), group) for piece in pieces]
 
         def normal_equations(item: tuple[slice, slice, tuple[slice, ...]]) -> list[Any]:
@@ -288,7 +288,7 @@ class LpTRCRun:
                 multiplier = lifted - errors  # q = q + mu (A u - e - y)
             return u, loss, trust
 
-        groups = cut(len(rows), max(1, _SLICE_ENTRIES // subchain.columns))
+        groups = cut(len(rows), max(1, SLICE_ENTRIES // subchain.columns))
         solved, losses, trusts = zip(*self._mapper(regress, groups), strict=True)
         return np.concatenate(solved), sum(losses), sum(trusts)
 

@@ -5,7 +5,7 @@ only those above the threshold are used, so the squares are accurate enough. Blo
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, prod
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ __all__ = [
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Numbers: TypeAlias = NDArray[Any]  # real or complex
 
-_BLOCK_ENTRIES = 1 << 19  # of a matrix that are processed together
+_BLOCK_ENTRIES = 1 << 19
 EIGEN_ARRAYS = 5  # arrays of the Gram matrix's size that an eigendecomposition needs at a time
 _EIGEN_COST = 9  # operations of an eigendecomposition over n^3
 
@@ -53,6 +53,8 @@ class ModeSplit:
     before, middle, after : int
         Entries of the modes before the run, of the run, and after it. Where the run goes over the end, the other modes
         are the run: a matrix and its transpose have the same singular values.
+    block_entries : int
+        Entries of the matrix that are processed together, at least.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class ModeSplit:
     before: int
     middle: int
     after: int
+    block_entries: int = field(default=_BLOCK_ENTRIES, repr=False)
 
     @classmethod
     def of(cls, shape: Sequence[int], first: int, count: int) -> "ModeSplit":
@@ -88,7 +91,9 @@ class ModeSplit:
         """Index ranges of (before, middle, after) that divide the columns of the matrix, in order."""
         sizes = (self.before, self.middle, self.after)
         axis = 1 if self.middle > self.before * self.after else (0 if self.before > self.after else 2)
-        least = max(_BLOCK_ENTRIES, self.rows**2)  # else summing the Gram matrices would cost more than computing them
+        least = max(
+            self.block_entries, self.rows**2
+        )  # else summing the Gram matrices would cost more than computing them
         step = ceil(least * sizes[axis] / prod(sizes))
         cuts = [[slice(0, size)] for size in sizes]
         cuts[axis] = [slice(start, min(start + step, sizes[axis])) for start in range(0, sizes[axis], step)]

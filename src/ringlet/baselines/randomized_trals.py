@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ringlet.baselines.alternating import data_size, start_cores
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.trals import TRALS, LeastSquaresRun
-from ringlet.baselines.unfolding import block_entries, fold, unfold_source
+from ringlet.baselines.unfolding import block_entries, unfold_array, unfold_source
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
@@ -152,7 +152,7 @@ class ProjectedRun:
             basis = np.linalg.qr(unfolding.sketch(width, seed, mode, mapper))[0] if width < length else None
             self._bases.append(basis)
         projected = _project(source, self._bases, size, dtype, mapper)  # X x_1 Q_1^T .. x_N Q_N^T
-        lost = unfold_source(source, 0, size, dtype).squared_norm(mapper) - fold(projected).squared_norm(mapper)
+        lost = unfold_source(source, 0, size, dtype).squared_norm(mapper) - unfold_array(projected).squared_norm(mapper)
         self._inner = LeastSquaresRun(
             ArraySource(projected),
             [_along_mode(core, basis) for core, basis in zip(cores, self._bases, strict=True)],
@@ -209,7 +209,7 @@ def _project(
         part = np.moveaxis(part, 0, -1)  # the next mode comes to the front
         basis = bases[(first + step) % order]
         if basis is not None:
-            part = fold(part).project(basis, mapper)
+            part = unfold_array(part).project(basis, mapper)
     turned = [(mode - first + 1) % order for mode in range(order)]  # the last mode projected is in front
     return np.ascontiguousarray(part.transpose(turned))
 

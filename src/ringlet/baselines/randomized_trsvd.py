@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringlet.baselines.sequential_svd import SequentialSVD, Step, Truncated, left_vectors
-from ringlet.baselines.unfolding import Unfolding, fold
+from ringlet.baselines.unfolding import Unfolding, unfold_array
 from ringlet.checks import check_number
 from ringlet.ring.arrays import Mapper
 
@@ -69,11 +69,11 @@ class RandomizedTRSVD(SequentialSVD):
             outer = _orthonormal(unfolding.sketch(width, seed, step.number, mapper))  # Q of Y = C G
             for _ in range(self.power):
                 outer = _orthonormal(unfolding.power(outer, mapper))  # Q of Y = C (C^T Q)
-            projected = fold(unfolding.project(outer, mapper))  # B = Q^T C
+            projected = unfold_array(unfolding.project(outer, mapper))  # B = Q^T C
         inner = left_vectors(projected, mapper)[0][:, : step.components]  # B ~ U' Sigma V^T
         remainder = projected.project(inner, mapper)  # Sigma V^T
         basis = inner if outer is None else outer @ inner  # U = Q U'
-        discarded = unfolding.squared_norm(mapper) - fold(remainder).squared_norm(mapper)
+        discarded = unfolding.squared_norm(mapper) - unfold_array(remainder).squared_norm(mapper)
         return Truncated(basis, remainder, max(0.0, discarded))
 
     def step_operations(self, step: Step) -> int:

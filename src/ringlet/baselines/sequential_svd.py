@@ -11,7 +11,7 @@ import numpy as np
 
 from ringlet.baselines.alternating import data_size
 from ringlet.baselines.dense_plan import DensePlan, checked
-from ringlet.baselines.unfolding import Unfolding, block_entries, fold, unfold_source
+from ringlet.baselines.unfolding import Unfolding, block_entries, unfold_array, unfold_source
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
@@ -211,7 +211,7 @@ class SequentialRun:
         for k in range(1, order - 1):
             # C as (r_k I_k) x (I_{k+1} .. I_N r_1) ~ U (Sigma V^T); Z_k = U as r_k x I_k x r_{k+1}
             bond = rest.shape[0]
-            unfolding = fold(rest.reshape(bond * sizes[k], *rest.shape[2:]))
+            unfolding = unfold_array(rest.reshape(bond * sizes[k], *rest.shape[2:]))
             wanted = min(unfolding.rows, unfolding.columns, rank[k + 1] if rank else unfolding.rows)
             found = self._truncate(unfolding, k, wanted)
             cores.append(found.basis.reshape(bond, sizes[k], -1))

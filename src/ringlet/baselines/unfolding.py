@@ -16,7 +16,7 @@ from ringlet.solvers.engine.streamed_pass import Floats
 from ringlet.sources import Block, Source
 from ringlet.sources.base import slabs
 
-__all__ = ["Unfolding", "block_entries", "fold", "unfold_source"]
+__all__ = ["Unfolding", "block_entries", "unfold_array", "unfold_source"]
 
 Columns: TypeAlias = tuple[slice, ...]
 
@@ -40,7 +40,7 @@ class Unfolding:
     Examples
     --------
     >>> import numpy as np
-    >>> fold(np.arange(6.0).reshape(2, 3)).project(np.eye(2)[:, :1], map)
+    >>> unfold_array(np.arange(6.0).reshape(2, 3)).project(np.eye(2)[:, :1], map)
     array([[0., 1., 2.]])
     """
 
@@ -130,8 +130,8 @@ def unfold_source(source: Source, mode: int, size: float, dtype: np.dtype[Any]) 
     return Unfolding(source.shape[mode], tuple(source.shape[other] for other in cyclic[1:]), dtype, read)
 
 
-def fold(array: Floats) -> Unfolding:
-    """An array as the matrix of its first mode against all others."""
+def unfold_array(array: Floats) -> Unfolding:
+    """The mode-0 unfolding of an array."""
 
     def read(columns: Columns) -> Floats:
         return array[(slice(None), *columns)].reshape(len(array), -1)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ringlet.api import decompose
 from ringlet.errors import ArgumentError
-from ringlet.experiments.noise import Purpose, add_noise, generator, observed_entries
+from ringlet.experiments.noise import TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
 from ringlet.solvers.result import Fit
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
@@ -124,9 +124,9 @@ def moving_video(shape: tuple[int, int, int, int] = (90, 120, 3, 80)) -> NDArray
 
 def _damaged(video: NDArray[np.uint8], share: float) -> tuple[NDArray[np.uint8], NDArray[np.bool_] | None]:
     """A fifth of the observed entries salt and pepper; and which are observed."""
-    observed = None if share == 1.0 else observed_entries(video.shape, share, generator("stream", 1, Purpose.MASK))
+    observed = None if share == 1.0 else observed_entries(video.shape, share, generator("stream", 1, TrialSeed.MASK))
     scaled = np.ascontiguousarray(video, np.float32) / np.float32(255)
-    add_noise(scaled, "salt-and-pepper", generator("stream", 1, Purpose.NOISE), observed)
+    add_noise(scaled, "salt-and-pepper", generator("stream", 1, TrialSeed.NOISE), observed)
     return np.rint(scaled * np.float32(255)).astype(np.uint8), observed
 
 

@@ -18,15 +18,15 @@ _PACKAGES = ("ringlet", "numpy")  # other versions of these could give other bit
 
 
 @contextmanager
-def connected(address: str) -> Iterator["Client"]:
-    """A client of the scheduler at an address, for as long as the context is open."""
+def connected(address: str, *, seconds: float = _CONNECT_SECONDS) -> Iterator["Client"]:
+    """A client of the scheduler at an address that answers within some seconds, as long as the context is open."""
     distributed = import_distributed()
     try:
         distributed.comm.get_address_host_port(address)  # a client that failed to connect takes long to close
     except ValueError as error:
         raise ArgumentError(f"scheduler={address!r} is no address: {error}; give e.g. tcp://10.0.0.1:8786") from error
     try:
-        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        client = distributed.Client(address, timeout=seconds, set_as_default=False)
     except TypeError as error:  # what Dask makes of tls:// where no certificates are set up
         raise ArgumentError(
             f"scheduler={address!r} needs certificates; set them up in Dask's configuration (distributed.comm.tls), or "
@@ -34,8 +34,7 @@ def connected(address: str) -> Iterator["Client"]:
         ) from error
     except OSError as error:
         raise ExecutionError(
-            f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS:g} s; is it running, and is that its "
-            "address?"
+            f"no Dask scheduler answers at {address} within {seconds:g} s; is it running, and is that its address?"
         ) from error
     with client:
         yield client

@@ -27,9 +27,9 @@ class Profile:
         self.seconds: dict[str, float] = {}
         self._lock = Lock()
 
-    def part(self, name: str) -> "_Part":
+    def part(self, name: str) -> "_TimedPart":
         """Count the time of a block of code towards a part."""
-        return _Part(self, name)
+        return _TimedPart(self, name)
 
     def timed(self, name: str, function: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
         """The same function; its time counts towards a part."""
@@ -46,7 +46,7 @@ class Profile:
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
 
-class _Part:
+class _TimedPart:
     """A block of code that is timed; written out, because parts of an update are entered many times a millisecond."""
 
     __slots__ = ("_name", "_profile", "_start")

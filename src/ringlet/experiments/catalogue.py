@@ -17,7 +17,7 @@ from ringlet.experiments.methods import (
 from ringlet.experiments.noise import noise_of
 from ringlet.experiments.trial import Trial
 
-__all__ = ["ABLATION_SAMPLES", "EXPERIMENTS", "Experiment", "Wishes", "trials"]
+__all__ = ["ABLATION_SAMPLES", "EXPERIMENTS", "Experiment", "TrialOptions", "trials"]
 
 ABLATION_SAMPLES = (5_000, 10_000, 20_000, 30_000, 40_000)
 _OBSERVED = 0.3  # of the entries, where there is something to complete
@@ -60,8 +60,8 @@ EXPERIMENTS = {
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """Options of the user.
+class TrialOptions:
+    """Which trials of an experiment are run, and how they are scored.
 
     Attributes
     ----------
@@ -85,18 +85,18 @@ class Wishes:
     clip: bool = False
 
 
-def trials(experiment: Experiment, items: Sequence[Item], wishes: Wishes) -> list[Trial]:
+def trials(experiment: Experiment, items: Sequence[Item], options: TrialOptions) -> list[Trial]:
     """All trials of an experiment: the first run of everything comes before the second of anything."""
     # Noise depends on the position among all items, so that a selection of items does not change it.
     noises = {item.name: noise_of(place, len(items)) for place, item in enumerate(items)}
     ablation = experiment.name == "ablation"
     if ablation:
         noises = dict.fromkeys(noises, "salt-and-pepper")
-    if wishes.items:
-        items = chosen_items(list(items), wishes.items)
+    if options.items:
+        items = chosen_items(list(items), options.items)
     elif ablation:
         items = [next((item for item in items if _PREFERRED in item.name.lower()), items[0])]
-    methods = chosen_methods(experiment.methods, wishes.methods) if wishes.methods else experiment.methods
+    methods = chosen_methods(experiment.methods, options.methods) if options.methods else experiment.methods
     listed = (
         Trial(
             experiment=experiment.name,
@@ -105,12 +105,12 @@ def trials(experiment: Experiment, items: Sequence[Item], wishes: Wishes) -> lis
             run=run,
             noise=noises[item.name],
             observed=experiment.observed,
-            settings=settings_for(METHODS[name], item, samples=samples, sweeps=wishes.sweeps),
-            clip=wishes.clip,
+            settings=settings_for(METHODS[name], item, samples=samples, sweeps=options.sweeps),
+            clip=options.clip,
         )
-        for run in range(1, wishes.runs + 1)
+        for run in range(1, options.runs + 1)
         for item in items
-        for samples in (wishes.samples if ablation else (SAMPLES,))
+        for samples in (options.samples if ablation else (SAMPLES,))
         for name in methods
     )
     return list({identity_key(trial.identity): trial for trial in listed}.values())  # small items need few samples

@@ -7,41 +7,53 @@ memory.
 from collections.abc import Iterator
 from enum import IntEnum
 from math import floor, sqrt
-from typing import Any, Literal
+from typing import Literal, TypeAlias
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NOISES", "OUTLIERS", "Noise", "Purpose", "add_noise", "generator", "noise_of", "observed_entries"]
+__all__ = [
+    "NOISES",
+    "OUTLIERS",
+    "Noise",
+    "TrialSeed",
+    "add_noise",
+    "generator",
+    "hypergeometric",
+    "noise_of",
+    "observed_entries",
+]
 
 Noise = Literal["gmm", "salt-and-pepper"]
 NOISES: dict[str, str] = {"gmm": "Gaussian mixture", "salt-and-pepper": "salt and pepper"}  # for people
 
+Chosen: TypeAlias = tuple[slice, NDArray[np.intp]]  # a block of entries, and the positions chosen in it
+
 OUTLIERS = 0.2  # share of the observed entries that noise corrupts
 _VARIANCES = 1e-3, 0.5  # of the mixture's two components: grain, outliers
-_BLOCK = 1 << 20
-_LARGEST = 10**9  # numbers that NumPy's hypergeometric distribution takes
+_BLOCK_ENTRIES = 1 << 20
+_LARGEST = 10**9  # what NumPy's hypergeometric distribution takes of either kind
 
 
-class Purpose(IntEnum):
-    """Purpose of random numbers; part of their seed, so that masks and noise do not depend on each other."""
+class TrialSeed(IntEnum):
+    """What random numbers of a trial are for; part of their seed, so that masks and noise are independent."""
 
     MASK = 0
     NOISE = 1
     FIT = 2
 
 
-def generator(item: str, run: int, purpose: Purpose) -> np.random.Generator:
+def generator(item: str, run: int, seed_for: TrialSeed) -> np.random.Generator:
     """Random numbers of one item in one run; they depend on nothing else, so that all methods see the same data.
 
     Examples
     --------
-    >>> first, second = (generator("flamingo", run, Purpose.NOISE).random() for run in (1, 2))
-    >>> first == generator("flamingo", 1, Purpose.NOISE).random(), first == second
+    >>> first, second = (generator("flamingo", run, TrialSeed.NOISE).random() for run in (1, 2))
+    >>> first == generator("flamingo", 1, TrialSeed.NOISE).random(), first == second
     (True, False)
     """
-    return np.random.default_rng(np.random.SeedSequence((crc32(item.encode()), run, purpose)))
+    return np.random.default_rng(np.random.SeedSequence((crc32(item.encode()), run, seed_for)))
 
 
 def noise_of(position: int, items: int) -> Noise:
@@ -65,7 +77,7 @@ def observed_entries(shape: tuple[int, ...], share: float, rng: np.random.Genera
     """
     mask = np.zeros(shape, bool)
     flat = mask.reshape(-1)
-    for chosen in _chosen(flat.size, None, round(share * flat.size), rng):
+    for _, chosen in _chosen(flat.size, None, round(share * flat.size), rng, _BLOCK_ENTRIES):
         flat[chosen] = True
     return mask
 
@@ -77,6 +89,8 @@ def add_noise(
     observed: NDArray[np.bool_] | None = None,
     *,
     outliers: float = OUTLIERS,
+    variances: tuple[float, float] = _VARIANCES,
+    block_entries: int = _BLOCK_ENTRIES,
 ) -> None:
     """Damage the observed entries of a tensor with values from 0 to 1, in place; nothing is clipped.
 
@@ -92,6 +106,10 @@ def add_noise(
         By default all entries are.
     outliers : float
         Another share than these 20 %.
+    variances : tuple of two floats
+        Other variances of "gmm" than these two.
+    block_entries : int
+        Entries that are damaged together.
 
     Examples
     --------
@@ -105,28 +123,54 @@ def add_noise(
     if mask is not None:
         np.multiply(flat, mask, out=flat)
     count = floor(outliers * (flat.size if mask is None else np.count_nonzero(mask)))
+    wrong = _chosen(flat.size, mask, count, rng, block_entries)
     if noise == "salt-and-pepper":
-        _salt_and_pepper(flat, mask, count, rng)
+        _salt_and_pepper(flat, wrong, count, rng)
     else:
-        _mixture(flat, mask, count, rng)
+        _mixture(flat, mask, wrong, variances, rng)
 
 
-def _salt_and_pepper(
-    flat: NDArray[np.float32], mask: NDArray[np.bool_] | None, count: int, rng: np.random.Generator
-) -> None:
+def hypergeometric(good: int, bad: int, draws: int, rng: np.random.Generator, *, largest: int = _LARGEST) -> int:
+    """Number of good entries in a number of draws without replacement.
+
+    Parameters
+    ----------
+    good, bad, draws : int
+    rng : Generator
+    largest : int
+        From this number on, of either kind, entries are drawn one by one: NumPy's distribution ends there.
+
+    Examples
+    --------
+    >>> hypergeometric(5, 0, 3, np.random.default_rng(0))
+    3
+    """
+    if not draws:
+        return 0
+    if max(good, bad) < largest:
+        return int(rng.hypergeometric(good, bad, draws))
+    return int(np.count_nonzero(rng.choice(good + bad, draws, replace=False, shuffle=False) < good))
+
+
+def _salt_and_pepper(flat: NDArray[np.float32], wrong: Iterator[Chosen], count: int, rng: np.random.Generator) -> None:
     salt = count // 2
     left = count
-    for chosen in _chosen(flat.size, mask, count, rng):
-        white = _good(salt, left - salt, chosen.size, rng)
+    for _, chosen in wrong:
+        white = hypergeometric(salt, left - salt, chosen.size, rng)
         rng.shuffle(chosen)
         flat[chosen[:white]], flat[chosen[white:]] = 1.0, 0.0
         salt, left = salt - white, left - chosen.size
 
 
-def _mixture(flat: NDArray[np.float32], mask: NDArray[np.bool_] | None, count: int, rng: np.random.Generator) -> None:
-    grain, outlier = map(sqrt, _VARIANCES)
-    for number, chosen in enumerate(_chosen(flat.size, mask, count, rng)):
-        block = slice(number * _BLOCK, (number + 1) * _BLOCK)
+def _mixture(
+    flat: NDArray[np.float32],
+    mask: NDArray[np.bool_] | None,
+    wrong: Iterator[Chosen],
+    variances: tuple[float, float],
+    rng: np.random.Generator,
+) -> None:
+    grain, outlier = map(sqrt, variances)
+    for block, chosen in wrong:
         values = rng.standard_normal(flat[block].size, np.float32)
         deviation = np.full(values.size, grain, np.float32)
         deviation[chosen - block.start] = outlier
@@ -135,23 +179,14 @@ def _mixture(flat: NDArray[np.float32], mask: NDArray[np.bool_] | None, count: i
 
 
 def _chosen(
-    size: int, mask: NDArray[np.bool_] | None, count: int, rng: np.random.Generator
-) -> Iterator[NDArray[np.intp]]:
+    size: int, mask: NDArray[np.bool_] | None, count: int, rng: np.random.Generator, block_entries: int
+) -> Iterator[Chosen]:
     """Exactly `count` positions of those allowed, every set of them as likely as any other, block by block."""
     allowed = size if mask is None else int(np.count_nonzero(mask))
-    for start in range(0, size, _BLOCK):
-        stop = min(size, start + _BLOCK)
+    for start in range(0, size, block_entries):
+        stop = min(size, start + block_entries)
         here = np.arange(start, stop) if mask is None else start + np.flatnonzero(mask[start:stop])
-        number = _good(count, allowed - count, here.size, rng)
-        chosen: NDArray[Any] = rng.choice(here, number, replace=False) if number else here[:0]
-        yield chosen
+        number = hypergeometric(count, allowed - count, here.size, rng)
+        chosen: NDArray[np.intp] = rng.choice(here, number, replace=False) if number else here[:0]
+        yield slice(start, stop), chosen
         count, allowed = count - number, allowed - here.size
-
-
-def _good(good: int, bad: int, draws: int, rng: np.random.Generator) -> int:
-    """Number of good entries in a number of draws without replacement."""
-    if not draws:
-        return 0
-    if max(good, bad) < _LARGEST:
-        return int(rng.hypergeometric(good, bad, draws))
-    return int(np.count_nonzero(rng.choice(good + bad, draws, replace=False, shuffle=False) < good))

@@ -18,7 +18,7 @@ from ringlet.execution.memory import peak_memory, reset_peak_memory
 from ringlet.experiments.isolated import Job
 from ringlet.experiments.items import Item, pictures
 from ringlet.experiments.methods import METHODS, Method
-from ringlet.experiments.noise import Noise, Purpose, add_noise, generator, observed_entries
+from ringlet.experiments.noise import Noise, TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr, relative_error, ssim
 from ringlet.report.pictures import show_missing
 from ringlet.solvers.result import Estimate, Fit
@@ -104,8 +104,8 @@ def measure(argument: dict[str, Any]) -> dict[str, Any]:
         return {"status": f"{OUT_OF_MEMORY}{format_bytes(needs)}", "needs": needs}
     mask = None
     if trial.observed < 1:
-        mask = observed_entries(data.shape, trial.observed, generator(trial.item.name, trial.run, Purpose.MASK))
-    add_noise(data, trial.noise, generator(trial.item.name, trial.run, Purpose.NOISE), mask)
+        mask = observed_entries(data.shape, trial.observed, generator(trial.item.name, trial.run, TrialSeed.MASK))
+    add_noise(data, trial.noise, generator(trial.item.name, trial.run, TrialSeed.NOISE), mask)
     paths = trial.pictures(Path(argument["out"]))
     _keep_damaged(paths["damaged"], data, mask)
     fit, costs = _timed_fit(method, trial, data, mask, _working_memory(trial, data.shape, argument["budget"]))
@@ -159,7 +159,7 @@ def _timed_fit(
 
     solver = method.solver(trial.settings, memory=memory)
     rank = trial.settings.get("rank")
-    seed = int(generator(trial.item.name, trial.run, Purpose.FIT).integers(1 << 31))
+    seed = int(generator(trial.item.name, trial.run, TrialSeed.FIT).integers(1 << 31))
     reset_peak_memory()
     start, worked = perf_counter(), process_time()
     fit: Fit | Estimate

@@ -20,7 +20,7 @@ from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import check_outputs
-from ringlet.store.chunked_outputs import write_store
+from ringlet.store.chunked_outputs import NewArray, write_store
 from ringlet.store.outputs import check_kind, check_mat, holds_alpha, write_array, write_video
 from ringlet.store.plain_files import write_npy
 
@@ -90,17 +90,8 @@ class CleanFile:
         if kind == "video":
             write_video(self.path, _frames(entries, shape), self.given.frame_rate or _DEFAULT_RATE, force=self.force)
         elif kind in ("zarr", "hdf5"):
-            write_store(
-                self.path,
-                entries,
-                shape,
-                source.dtype,
-                chunks=source.chunks,
-                names=source.names,
-                attributes=_attributes(source),
-                key=self.key,
-                force=self.force,
-            )
+            new = NewArray(shape, source.dtype, source.chunks, source.names, _attributes(source), self.key)
+            write_store(self.path, entries, new, force=self.force)
         elif kind == "npy":
             write_npy(self.path, entries, shape, source.dtype, force=self.force)
         else:

@@ -8,12 +8,12 @@ from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
 from ringlet.ring.transfer import chain_product, environment
 
-__all__ = ["balanced", "bond_gram", "canonical_bond", "regroup", "whitening"]
+__all__ = ["bond_gram", "canonical_bond", "even_bonds", "regroup", "whitening"]
 
 _NEGLIGIBLE = 1e-8  # singular values below this part of the largest are rounding noise of Gram matrices
 
 
-def balanced(cores: Sequence[Core]) -> list[Core]:
+def even_bonds(cores: Sequence[Core]) -> list[Core]:
     """Cores of the same tensor, every bond index as large in the core before it as in the core after it.
 
     Numbers are scaled by powers of two, which is exact.
@@ -21,7 +21,7 @@ def balanced(cores: Sequence[Core]) -> list[Core]:
     Examples
     --------
     >>> import numpy as np
-    >>> [core.max() for core in balanced([np.full((1, 4, 1), 16.0), np.full((1, 4, 1), 1.0)])]
+    >>> [core.max() for core in even_bonds([np.full((1, 4, 1), 16.0), np.full((1, 4, 1), 1.0)])]
     [np.float64(4.0), np.float64(4.0)]
     """
     changed: list[Core] = [core.astype(np.float64) for core in cores]

@@ -17,7 +17,7 @@ import numpy as np
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.ring.algebra import distance, norm, unit_cores
 from ringlet.ring.arrays import Array64
-from ringlet.ring.bond import balanced, bond_gram, regroup, whitening
+from ringlet.ring.bond import bond_gram, even_bonds, regroup, whitening
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import normalise_rank
 from ringlet.ring.summands import merge_copies
@@ -67,7 +67,7 @@ def round_cores(cores: Sequence[Core], rank: int | Sequence[int] | None = None, 
     tol = 0.0 if tol is None else _check_tol(tol)
     if len(cores) == 1:  # a vector needs no bond
         return [np.trace(cores[0], axis1=0, axis2=2).reshape(1, -1, 1)]
-    unit, exponent = unit_cores(balanced(cores))
+    unit, exponent = unit_cores(even_bonds(cores))
     length = norm(unit)
     if length == 0:
         return [np.zeros((1, core.shape[1], 1), core.dtype) for core in cores]
@@ -76,8 +76,8 @@ def round_cores(cores: Sequence[Core], rank: int | Sequence[int] | None = None, 
     # Copies of the same ring go first: cutting single bonds would entangle them.
     lean = (merge_copies(unit) if caps != present or tol > _RESOLUTION else None) or unit
     spent = distance(unit, lean)
-    for budget in (tol * length - spent, tol * length / 4 - spent):
-        rounded = _cut_bonds(lean, caps, budget, length)
+    for allowed_error in (tol * length - spent, tol * length / 4 - spent):
+        rounded = _cut_bonds(lean, caps, allowed_error, length)
         if caps != present and distance(unit, rounded) > tol * length:
             rounded = _polish(unit, rounded)
         result = _finish(rounded, exponent, cores[0].dtype)
@@ -109,13 +109,13 @@ def _finish(cores: Sequence[Core], exponent: int, dtype: np.dtype[Any]) -> list[
     return [np.ldexp(core, each + (k < extra)).astype(dtype) for k, core in enumerate(unit)]
 
 
-def _cut_bonds(cores: Sequence[Core], caps: Sequence[int], budget: float, length: float) -> list[Core]:
-    """Cut every bond to its cap, and below it as far as its share of the error budget allows."""
+def _cut_bonds(cores: Sequence[Core], caps: Sequence[int], allowed_error: float, length: float) -> list[Core]:
+    """Cut every bond to its cap, and below it as far as its share of the allowed error goes."""
     rounded = list(cores)
     widest_first = sorted(range(len(cores)), key=lambda k: -cores[k].shape[0])  # makes the rest cheaper
     spent = 0.0  # errors add up at most, by the triangle inequality
     for done, k in enumerate(widest_first):
-        share = (budget - spent) / (len(cores) - done)
+        share = (allowed_error - spent) / (len(cores) - done)
         cut = _cut_bond(rounded, k, caps[k], share, length)
         if cut is not None:
             rounded[k - 1] = rounded[k - 1] @ cut.left
@@ -125,7 +125,7 @@ def _cut_bonds(cores: Sequence[Core], caps: Sequence[int], budget: float, length
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _BondFactors:
     """The bond matrix ``left @ right.T`` of low rank, and the error that it makes."""
 
     left: Array64
@@ -133,7 +133,7 @@ class _Cut:
     error: float
 
 
-def _cut_bond(cores: Sequence[Core], k: int, cap: int, share: float, length: float) -> _Cut | None:
+def _cut_bond(cores: Sequence[Core], k: int, cap: int, share: float, length: float) -> _BondFactors | None:
     """Cut one bond to the smallest rank within its share of the error, at most to its cap; None: leave it."""
     present = cores[k].shape[0]
     worth_it = share > _RESOLUTION * length
@@ -189,7 +189,7 @@ class _Bond:
         tails = np.cumsum(np.linalg.svd(self._identity, compute_uv=False)[::-1] ** 2)[::-1]
         return int(np.sum(np.sqrt(weakest * tails) > goal / self._length + _RESOLUTION)) - 1
 
-    def cut(self, rank: int, goal: float) -> _Cut:
+    def cut(self, rank: int, goal: float) -> _BondFactors:
         """Cut to the given rank at most; stop as soon as the error is within the goal."""
         leading, mixture = self._starts(rank)
         cut = self._alternate(leading, goal)
@@ -203,7 +203,7 @@ class _Bond:
         mixture = np.random.default_rng(0).standard_normal((self._identity.shape[1], directions.shape[1]))
         return directions, self._identity @ mixture
 
-    def _alternate(self, start: Array64, goal: float) -> _Cut:
+    def _alternate(self, start: Array64, goal: float) -> _BondFactors:
         """Alternating least squares over the two factors of W."""
         left, right = self._improve(start)
         cut = self._measure(left, right)
@@ -223,7 +223,7 @@ class _Bond:
         right = np.linalg.qr(right)[0]
         return _other_factor(self._white.transpose(1, 0, 3, 2), self._target.T, right), right
 
-    def _measure(self, left: Array64, right: Array64) -> _Cut:
+    def _measure(self, left: Array64, right: Array64) -> _BondFactors:
         """Factors in the bond's own coordinates, evenly scaled, and the error computed from the Gram matrix."""
         basis, triangle = np.linalg.qr(left)
         u, s, vt = np.linalg.svd(triangle)
@@ -231,7 +231,7 @@ class _Bond:
         q = self._right @ (right @ vt.T) * np.sqrt(s)
         change = (p @ q.T - np.eye(len(p))).ravel()
         square = float(change @ self._gram.reshape(change.size, change.size) @ change)
-        return _Cut(p, q, self._length * sqrt(max(0.0, square) + _RESOLUTION**2))
+        return _BondFactors(p, q, self._length * sqrt(max(0.0, square) + _RESOLUTION**2))
 
 
 def _above_noise(gram: Array64) -> Array64:

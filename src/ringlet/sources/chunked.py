@@ -101,14 +101,14 @@ class ChunkedSource:
             reason = f"{type(error).__name__}: {error}"
             raise FormatError(f"the stored entries [{spans}] cannot be read: {reason}") from error
 
-    def _pieces(self, block: Block) -> list[list["_Piece"]]:
+    def _pieces(self, block: Block) -> list[list["_ChunkPart"]]:
         """What to read of every mode, one chunk after the other; of modes given as slices, several at a time."""
         indices = [
             np.arange(*chosen.indices(length)) if isinstance(chosen, slice) else np.asarray(chosen)
             for chosen, length in zip(block, self.shape, strict=True)
         ]
         room = CELL_ENTRIES // max(1, prod(max(lengths) for lengths in self.chunks))
-        pieces: list[list[_Piece]] = [[]] * len(block)
+        pieces: list[list[_ChunkPart]] = [[]] * len(block)
         for mode in reversed(range(len(block))):
             together = 1
             if isinstance(block[mode], slice):
@@ -124,7 +124,7 @@ class ChunkedSource:
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _ChunkPart:
     """What a selection takes from one chunk of one mode.
 
     Attributes
@@ -183,7 +183,7 @@ def row_chunks(shape: Sequence[int]) -> Chunks:
     return regular_chunks(shape, sizes)
 
 
-def _by_chunk(indices: NDArray[np.intp], starts: NDArray[np.intp]) -> Iterator[_Piece]:
+def _by_chunk(indices: NDArray[np.intp], starts: NDArray[np.intp]) -> Iterator[_ChunkPart]:
     """Split a sorted selection of one mode at the chunk boundaries."""
     cells = np.searchsorted(starts, indices, side="right")
     cuts = [0, *(np.flatnonzero(np.diff(cells)) + 1).tolist(), len(indices)]
@@ -193,4 +193,4 @@ def _by_chunk(indices: NDArray[np.intp], starts: NDArray[np.intp]) -> Iterator[_
             continue
         low, high = int(part.min()), int(part.max()) + 1
         dense = bool((np.diff(part) == 1).all())
-        yield _Piece(slice(low, high), slice(0, high - low) if dense else part - low, slice(start, stop))
+        yield _ChunkPart(slice(low, high), slice(0, high - low) if dense else part - low, slice(start, stop))

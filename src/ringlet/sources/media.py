@@ -38,7 +38,7 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 _IMAGE_FORMATS = ("PNG", "JPEG", "WEBP", "BMP")
 _VIDEO_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi"
 _SEVERAL_CHANNELS = (2, 4, 6)  # RGB, grey with alpha, RGB with alpha, as PNG numbers them
-_BLOCK_BYTES = 64 << 20
+_BLOCK_BYTES = 64 << 20  # of the frames that are stacked together while their number is unknown
 _PIXEL_BYTES = 16  # while it is decoded: Pillow's own 4, as many turned and converted, and the array
 
 
@@ -117,9 +117,16 @@ class Moving:
 
 
 def read_frames(
-    path: Path, kind: str, frames: int | None = None, max_size: float | str | None = None
+    path: Path,
+    kind: str,
+    frames: int | None = None,
+    max_size: float | str | None = None,
+    *,
+    block_bytes: int = _BLOCK_BYTES,
 ) -> tuple[NDArray[Any], Fraction | None]:
-    """Decode a video or the pictures of a folder once, in order; at most so many frames, and bytes in memory.
+    """Decode a video or the pictures of a folder once, in order; at most `frames` frames, and `max_size` bytes.
+
+    Their number may be unknown before: they are collected in blocks of about `block_bytes`.
 
     Returns
     -------
@@ -129,7 +136,7 @@ def read_frames(
         Frames a second, if known.
     """
     with opened_frames(path, kind, max_size) as moving:
-        stacked = _stack(islice(moving.frames, frames), size_limit(max_size))
+        stacked = _stack(islice(moving.frames, frames), size_limit(max_size), block_bytes)
     return np.moveaxis(stacked, 0, -1), moving.rate
 
 
@@ -206,8 +213,8 @@ def _picture(file: Path, max_size: float | str | None) -> tuple[NDArray[Any], ND
         raise FormatError(f"{file.name} cannot be read: {error}") from error
 
 
-def _stack(frames: Iterable[NDArray[Any]], limit: int) -> NDArray[Any]:
-    """Stack frames whose number nobody knows, with about one block more memory than the result takes.
+def _stack(frames: Iterable[NDArray[Any]], limit: int, block_bytes: int) -> NDArray[Any]:
+    """Stack an unknown number of frames, with about one block more memory than the result takes.
 
     What a file says of its duration may be false, so the bytes are counted as they come.
     """
@@ -217,7 +224,7 @@ def _stack(frames: Iterable[NDArray[Any]], limit: int) -> NDArray[Any]:
         if blocks and (frame.shape != blocks[0].shape[1:] or frame.dtype != blocks[0].dtype):
             raise FormatError(f"frame {total} has another size or dtype than the frames before it")
         if not blocks or used == len(blocks[-1]):
-            blocks.append(np.empty((max(1, _BLOCK_BYTES // frame.nbytes), *frame.shape), frame.dtype))
+            blocks.append(np.empty((max(1, block_bytes // frame.nbytes), *frame.shape), frame.dtype))
             used = 0
         blocks[-1][used] = frame
         used, total = used + 1, total + 1

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import ceil, prod
 from operator import add
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from ringlet.sources.base import Chunks, aligned_blocks
 from ringlet.sources.chunked import regular_chunks
@@ -19,21 +19,47 @@ from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_folder, atomic_output, check_outputs
 from ringlet.store.plain_files import ForgivingFile
 
-__all__ = ["ChunkWriter", "default_chunks", "write_store"]
+__all__ = ["ChunkWriter", "NewArray", "default_chunks", "write_store"]
 
 _CHUNK_ENTRIES = 1 << 19
+
+
+@dataclass(frozen=True)
+class NewArray:
+    """An array to be created in a store.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : dtype
+    chunks : tuple of tuples of int, optional
+        Lengths of the chunks along every mode, of which the first is used; by default about half a million entries.
+    names : sequence of str, optional
+        Of the modes.
+    attributes : mapping
+        Of the array: its unit, how to unpack it.
+    key : str, optional
+        The array's name; without it a zarr store is the array itself, and in an HDF5 file it is `tensor`.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: Chunks | None = None
+    names: Sequence[str] | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+
+    @property
+    def chunk_shape(self) -> tuple[int, ...]:
+        """Shape of a chunk; the last ones of a mode may be shorter."""
+        return default_chunks(self.shape) if self.chunks is None else tuple(lengths[0] for lengths in self.chunks)
 
 
 def write_store(
     path: str | os.PathLike[str],
     entries: Callable[[tuple[slice, ...]], NDArray[Any]],
-    shape: tuple[int, ...],
-    dtype: DTypeLike,
+    new: NewArray,
     *,
-    chunks: Chunks | None = None,
-    names: Sequence[str] | None = None,
-    attributes: Mapping[str, Any] | None = None,
-    key: str | None = None,
     force: bool = False,
 ) -> None:
     """Write a tensor to a .zarr store or an .h5 or .hdf5 file, atomically.
@@ -43,17 +69,8 @@ def write_store(
     path : path
         Ends in .zarr, .h5 or .hdf5.
     entries : callable
-        Gives the entries of a block, in `dtype`.
-    shape : tuple of int
-    dtype : dtype
-    chunks : tuple of tuples of int, optional
-        Lengths of the chunks along every mode, of which the first is used; by default about half a million entries.
-    names : sequence of str, optional
-        Of the modes.
-    attributes : mapping, optional
-        Of the array: its unit, how to unpack it.
-    key : str, optional
-        The array's name; without it a zarr store is the array itself, and in an HDF5 file it is `tensor`.
+        Gives the entries of a block, in the dtype of `new`.
+    new : NewArray
     force : bool
         Replace an existing one.
 
@@ -62,18 +79,16 @@ def write_store(
     >>> import tempfile
     >>> x = np.arange(12.0).reshape(3, 4)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_store(Path(folder, "x.h5"), x.__getitem__, x.shape, x.dtype)
+    ...     write_store(Path(folder, "x.h5"), x.__getitem__, NewArray(x.shape, x.dtype))
     ...     import h5py
     ...     with h5py.File(Path(folder, "x.h5")) as file:
     ...         print(file["tensor"][1])
     [4. 5. 6. 7.]
     """
     check_outputs([path], force=force)
-    sizes = default_chunks(shape) if chunks is None else tuple(lengths[0] for lengths in chunks)
-    new = _NewArray(key, shape, sizes, np.dtype(dtype), names, dict(attributes or {}))
     create = _zarr_array if Path(path).suffix.lower() == ".zarr" else _hdf5_dataset
     with create(path, new) as array:
-        for block in aligned_blocks(regular_chunks(shape, sizes)):
+        for block in aligned_blocks(regular_chunks(new.shape, new.chunk_shape)):
             array[block] = entries(block)
 
 
@@ -94,20 +109,8 @@ def default_chunks(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-@dataclass(frozen=True)
-class _NewArray:
-    """Description of an array to be created in a store."""
-
-    key: str | None
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
-    dtype: np.dtype[Any]
-    names: Sequence[str] | None
-    attributes: dict[str, Any]
-
-
 @contextmanager
-def _zarr_array(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
+def _zarr_array(path: str | os.PathLike[str], new: NewArray) -> Iterator[Any]:
     zarr = import_zarr()
     with atomic_folder(path) as temporary:
         if new.key is not None:
@@ -116,10 +119,10 @@ def _zarr_array(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
             str(temporary),
             name=new.key,
             shape=new.shape,
-            chunks=new.chunks,
+            chunks=new.chunk_shape,
             dtype=new.dtype,
             dimension_names=new.names,
-            attributes=new.attributes,
+            attributes=dict(new.attributes),
             overwrite=new.key is None,
             config={"write_empty_chunks": True},  # so that a chunk that is lost later can be told from zeros
         )
@@ -147,12 +150,12 @@ class ChunkWriter:
 
 
 @contextmanager
-def _hdf5_dataset(path: str | os.PathLike[str], new: _NewArray) -> Iterator[Any]:
+def _hdf5_dataset(path: str | os.PathLike[str], new: NewArray) -> Iterator[Any]:
     h5py = import_h5py()
     with atomic_output(path) as temporary, ForgivingFile(temporary) as plain:
         try:
             with h5py.File(plain, "w") as file:
-                dataset = file.create_dataset(new.key or "tensor", new.shape, new.dtype, chunks=new.chunks)
+                dataset = file.create_dataset(new.key or "tensor", new.shape, new.dtype, chunks=new.chunk_shape)
                 for dimension, name in zip(dataset.dims, new.names or (), strict=False):
                     dimension.label = name
                 dataset.attrs.update(new.attributes)

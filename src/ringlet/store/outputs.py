@@ -17,7 +17,7 @@ from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
 from ringlet.sources.media import import_av, import_pillow
 from ringlet.store.atomic import atomic_output, check_outputs
-from ringlet.store.chunked_outputs import write_store
+from ringlet.store.chunked_outputs import NewArray, write_store
 from ringlet.store.plain_files import write_npy
 
 __all__ = ["check_kind", "check_mat", "holds_alpha", "write_array", "write_video"]
@@ -130,7 +130,7 @@ def write_array(
         raise ArgumentTypeError(f"cannot write an array of dtype {array.dtype}; only real numbers and truth values")
     kind = check_kind(path, array.shape)
     if kind in ("zarr", "hdf5"):
-        write_store(path, array.__getitem__, array.shape, array.dtype, key=key, force=force)
+        write_store(path, array.__getitem__, NewArray(array.shape, array.dtype, key=key), force=force)
         return
     if kind == "npy":
         write_npy(path, array.__getitem__, array.shape, array.dtype, force=force)

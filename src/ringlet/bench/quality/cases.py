@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from ringlet.bench.quality.samples import Sample, Truth
 from ringlet.errors import ArgumentError
-from ringlet.experiments.noise import OUTLIERS, Noise, Purpose, add_noise, generator, observed_entries
+from ringlet.experiments.noise import OUTLIERS, Noise, TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
 
-__all__ = ["Case", "Damaged", "cases_of", "chosen_cases"]
+__all__ = ["Damaged", "QualityCase", "cases_of", "chosen_cases"]
 
 _MISSING = (0, 30, 70, 90)  # percent
 _RUINED = (0, 20, 40)
@@ -42,7 +42,7 @@ class Damaged:
 
 
 @dataclass(frozen=True)
-class Case:
+class QualityCase:
     """A sample with a share of its known entries hidden, and a share of the others corrupted.
 
     Attributes
@@ -75,25 +75,25 @@ class Case:
         truth = self.sample.truth()
         span = truth.high - truth.low or 1.0
         data = (truth.values - np.float32(truth.low)) / np.float32(span)
-        observed = observed_entries(data.shape, 1 - self.missing / 100, generator(self.name, 1, Purpose.MASK))
+        observed = observed_entries(data.shape, 1 - self.missing / 100, generator(self.name, 1, TrialSeed.MASK))
         if truth.known is not None:
             observed &= truth.known
             data[~truth.known] = 0  # values there are arbitrary
-        add_noise(data, self.noise, generator(self.name, 1, Purpose.NOISE), observed, outliers=self.ruined / 100)
+        add_noise(data, self.noise, generator(self.name, 1, TrialSeed.NOISE), observed, outliers=self.ruined / 100)
         data *= np.float32(span)
         data += np.float32(truth.low)
         data[~observed] = np.nan
         return Damaged(data, truth)
 
 
-def cases_of(samples: list[Sample]) -> list[Case]:
+def cases_of(samples: list[Sample]) -> list[QualityCase]:
     """All cases of all samples, in a random order that is always the same: any part of it is a fair sample."""
-    cases = [Case(sample, missing, ruined) for sample in samples for missing in _MISSING for ruined in _RUINED]
-    cases += [Case(sample, _PAPERS, round(100 * OUTLIERS), "gmm") for sample in samples]
+    cases = [QualityCase(sample, missing, ruined) for sample in samples for missing in _MISSING for ruined in _RUINED]
+    cases += [QualityCase(sample, _PAPERS, round(100 * OUTLIERS), "gmm") for sample in samples]
     return sorted(cases, key=lambda case: crc32(case.name.encode()))
 
 
-def chosen_cases(cases: list[Case], patterns: tuple[str, ...]) -> list[Case]:
+def chosen_cases(cases: list[QualityCase], patterns: tuple[str, ...]) -> list[QualityCase]:
     """Those whose names match one of the patterns (``*-m70-*``); all without any."""
     for pattern in patterns:
         if not any(fnmatch(case.name, pattern) for case in cases):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ringlet.api import complete, decompose, default_solver
 from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC
-from ringlet.bench.quality.cases import Case, Damaged
+from ringlet.bench.quality.cases import Damaged, QualityCase
 from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
 from ringlet.errors import DataWarning
 from ringlet.experiments.journal import Record
@@ -44,14 +44,14 @@ PEERS = tuple(_METHODS)
 FINISHED = tuple(f"{name}-finished" for name in PEERS)
 
 
-def measure(rival: str, case: Case, damaged: Damaged, auto: Record | None) -> Record:
+def measure(rival: str, case: QualityCase, damaged: Damaged, auto: Record | None) -> Record:
     """Fit and score.
 
     Parameters
     ----------
     rival : str
         One of `RIVALS`.
-    case : Case
+    case : QualityCase
     damaged : Damaged
         Its data.
     auto : dict or None
@@ -62,19 +62,19 @@ def measure(rival: str, case: Case, damaged: Damaged, auto: Record | None) -> Re
         return RIVALS[rival](case, damaged, auto or {})
 
 
-def _automatic(_case: Case, damaged: Damaged, _auto: Record) -> Record:
+def _automatic(_case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
     fit, seconds = _timed(lambda: decompose(damaged.data))
     return _ring_record(damaged, fit, seconds)
 
 
-def _same_rank(_case: Case, damaged: Damaged, auto: Record) -> Record:
+def _same_rank(_case: QualityCase, damaged: Damaged, auto: Record) -> Record:
     """One fit of the rank that the automatic one ended with, without its other choices."""
     solver = replace(default_solver(damaged.data.shape), **_AS_PRINTED)
     fit, seconds = _timed(lambda: decompose(damaged.data, tuple(auto["rank"]), solver=solver))
     return _ring_record(damaged, fit, seconds)
 
 
-def _plain(case: Case, damaged: Damaged, _auto: Record) -> Record:
+def _plain(case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
     """The paper's method with the paper's settings."""
     rank = _papers_rank(case, damaged.data.shape)
     solver = SAWRTRD(samples=SAMPLES, **_AS_PRINTED)
@@ -82,7 +82,7 @@ def _plain(case: Case, damaged: Damaged, _auto: Record) -> Record:
     return _ring_record(damaged, fit, seconds)
 
 
-def _grid(_case: Case, damaged: Damaged, _auto: Record) -> Record:
+def _grid(_case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
     """The best setting that a search over the grid finds with the truth."""
     shape = damaged.data.shape
     axes = grid_of(shape)
@@ -109,27 +109,27 @@ def _grid(_case: Case, damaged: Damaged, _auto: Record) -> Record:
     }
 
 
-def _hurried(solver: Solver) -> Callable[[Case, Damaged, Record], Record]:
+def _hurried(solver: Solver) -> Callable[[QualityCase, Damaged, Record], Record]:
     """A robust completion method, stopped after the sweep in which it has used up the automatic fit's time."""
     if isinstance(solver, IterativeSolver) and not isinstance(solver, TNTV):  # which divides its sweeps in two stages
         solver = replace(solver, sweeps=_UNHURRIED * solver.sweeps)
 
-    def run(case: Case, damaged: Damaged, auto: Record) -> Record:
+    def run(case: QualityCase, damaged: Damaged, auto: Record) -> Record:
         return _completed(solver, case, damaged, seconds=auto["seconds"])
 
     return run
 
 
-def _finished(solver: Solver) -> Callable[[Case, Damaged, Record], Record]:
+def _finished(solver: Solver) -> Callable[[QualityCase, Damaged, Record], Record]:
     """The same with its own stop rule."""
 
-    def run(case: Case, damaged: Damaged, _auto: Record) -> Record:
+    def run(case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
         return _completed(solver, case, damaged, seconds=inf)
 
     return run
 
 
-def _completed(solver: Solver, case: Case, damaged: Damaged, *, seconds: float) -> Record:
+def _completed(solver: Solver, case: QualityCase, damaged: Damaged, *, seconds: float) -> Record:
     rank = _papers_rank(case, damaged.data.shape) if solver.fits_ring else None
     end = process_time() + seconds
     estimate, taken = _timed(
@@ -143,7 +143,7 @@ def _completed(solver: Solver, case: Case, damaged: Damaged, *, seconds: float) 
     }
 
 
-RIVALS: dict[str, Callable[[Case, Damaged, Record], Record]] = {
+RIVALS: dict[str, Callable[[QualityCase, Damaged, Record], Record]] = {
     AUTO: _automatic,
     SAME_RANK: _same_rank,
     PLAIN: _plain,
@@ -153,7 +153,7 @@ RIVALS: dict[str, Callable[[Case, Damaged, Record], Record]] = {
 }
 
 
-def _papers_rank(case: Case, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _papers_rank(case: QualityCase, shape: tuple[int, ...]) -> tuple[int, ...]:
     """As the paper has it for photos and videos, smaller for small ones; ten in every bond of other tensors."""
     if case.sample.item is not None:
         return tuple(settings_for(METHODS["SAWRTRD"], case.sample.item)["rank"])

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from ringlet.bench.quality.cases import Case, Damaged
+from ringlet.bench.quality.cases import Damaged, QualityCase
 from ringlet.bench.quality.rivals import AUTO, FINISHED, GRID, PEERS, PLAIN, RIVALS, SAME_RANK, measure
 from ringlet.errors import RingletError
 from ringlet.experiments.journal import Journal, Record
@@ -31,7 +31,7 @@ def records_in(path: Path | None) -> Iterator[tuple[list[Record], Callable[[Reco
 
 
 def run_cases(
-    cases: Sequence[Case],
+    cases: Sequence[QualityCase],
     against: Sequence[str],
     records: list[Record],
     append: Callable[[Record], None],
@@ -43,7 +43,7 @@ def run_cases(
 
     Parameters
     ----------
-    cases : sequence of Case
+    cases : sequence of QualityCase
     against : sequence of str
         Names of `OPPONENTS`.
     records, append
@@ -74,7 +74,7 @@ def run_cases(
             report(record)
 
 
-def _rivals(case: Case, against: Sequence[str]) -> list[str]:
+def _rivals(case: QualityCase, against: Sequence[str]) -> list[str]:
     """Peers are completion methods, so they run only where entries are missing."""
     wanted = {AUTO, SAME_RANK} | {name for one in against for name in OPPONENTS[one]}
     return [name for name in RIVALS if name in wanted and (case.missing or name not in PEERS + FINISHED)]

@@ -16,7 +16,7 @@ from ringlet.cli.screen import print_json, print_table
 from ringlet.cli.values import INTEGERS
 from ringlet.errors import ArgumentError, DataWarning, OutputError, warn
 from ringlet.execution.memory import machine_memory
-from ringlet.experiments.catalogue import ABLATION_SAMPLES, EXPERIMENTS, Wishes, trials
+from ringlet.experiments.catalogue import ABLATION_SAMPLES, EXPERIMENTS, TrialOptions, trials
 from ringlet.experiments.complexity import AXES, GROWTH_METHODS, growth, series
 from ringlet.experiments.items import builtin_photos, builtin_videos, photos_in, videos_in
 from ringlet.experiments.journal import Journal, Record, read_records, settled_key
@@ -113,7 +113,7 @@ def command(
     redraw: bool,
     pictures: bool,
     as_json: bool,
-    **wishes: Any,
+    **options: Any,
 ) -> None:
     """Run an experiment of the paper: tables, figures, and a page to look at them.
 
@@ -130,7 +130,7 @@ def command(
             raise ArgumentError(f"there is nothing to draw: {path} is missing or empty")
     else:
         _check_folders(name, images, videos)
-        tasks = _tasks(name, images, videos, Wishes(**wishes))
+        tasks = _tasks(name, images, videos, TrialOptions(**options))
         _make_folder(out)
         with Journal.open(path) as journal:
             check_records(journal.records, path)
@@ -155,37 +155,37 @@ class _Choice:
 
     methods: Sequence[str]
     items: Sequence[str]
-    build: Callable[[Wishes], Sequence[Task]]
+    build: Callable[[TrialOptions], Sequence[Task]]
 
 
-def _tasks(name: str, images: Path | None, videos: Path | None, wishes: Wishes) -> list[Task]:
+def _tasks(name: str, images: Path | None, videos: Path | None, options: TrialOptions) -> list[Task]:
     """All that is asked for; whatever is wrong with it shows here, before any work."""
     if name != "all":
-        tasks: list[Task] = list(_choice(name, images, videos).build(wishes))
+        tasks: list[Task] = list(_choice(name, images, videos).build(options))
         if not tasks:
             raise ArgumentError(
-                f"{name} has no --items {','.join(wishes.items)} of --methods {','.join(wishes.methods)}"
+                f"{name} has no --items {','.join(options.items)} of --methods {','.join(options.methods)}"
             )
         return tasks
     choices = [_choice(one, images, videos) for one in _NAMES if one != "all"]
     methods = dict.fromkeys(method for choice in choices for method in choice.methods)
-    asked = chosen_methods(methods, wishes.methods)  # which refuses names that no experiment has
+    asked = chosen_methods(methods, options.methods)  # which refuses names that no experiment has
     items = dict.fromkeys(item for choice in choices for item in choice.items)
-    for item in wishes.items:
+    for item in options.items:
         if item not in items:
             raise ArgumentError(f"items={item!r} is not known; allowed are {', '.join(items)}")
     tasks = []
     for choice in choices:
         own = replace(
-            wishes,
+            options,
             methods=tuple(method for method in asked if method in choice.methods),
-            items=tuple(item for item in wishes.items if item in choice.items),
+            items=tuple(item for item in options.items if item in choice.items),
         )
-        if bool(own.methods) == bool(wishes.methods) and bool(own.items) == bool(wishes.items):
+        if bool(own.methods) == bool(options.methods) and bool(own.items) == bool(options.items):
             tasks += choice.build(own)
     if not tasks:
         raise ArgumentError(
-            f"no experiment has both --methods {','.join(wishes.methods)} and --items {','.join(wishes.items)}"
+            f"no experiment has both --methods {','.join(options.methods)} and --items {','.join(options.items)}"
         )
     return tasks
 
@@ -202,13 +202,15 @@ def _check_folders(name: str, images: Path | None, videos: Path | None) -> None:
 
 def _choice(name: str, images: Path | None, videos: Path | None) -> _Choice:
     if name == "complexity":
-        return _Choice(GROWTH_METHODS, AXES, lambda wishes: series(wishes.methods, wishes.items))
+        return _Choice(GROWTH_METHODS, AXES, lambda options: series(options.methods, options.items))
     experiment = EXPERIMENTS[name]
     if experiment.kind == "photo":
         items = builtin_photos() if images is None else photos_in(images)
     else:
         items = builtin_videos() if videos is None else videos_in(videos)
-    return _Choice(experiment.methods, [item.name for item in items], lambda wishes: trials(experiment, items, wishes))
+    return _Choice(
+        experiment.methods, [item.name for item in items], lambda options: trials(experiment, items, options)
+    )
 
 
 def _make_folder(out: Path) -> None:

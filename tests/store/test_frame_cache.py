@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 import zarr
 
-from ringlet import decompose
+from film_files import film, write_clip, write_frames
 from ringlet.errors import ArgumentError, FormatError, OutputError
-from ringlet.restoration.clean_file import CleanFile
-from ringlet.restoration.inputs import open_input
 from ringlet.sources import ChunkedSource
 from ringlet.sources.files import load
 from ringlet.store import frame_cache
@@ -22,28 +20,14 @@ from ringlet.store.locking import one_at_a_time
 from ringlet.store.outputs import write_array
 
 
-@pytest.fixture(scope="module")
-def film():
-    """20 frames of 30 x 40 pixels that move."""
-    i, j, t = np.meshgrid(np.arange(30), np.arange(40), np.arange(20), indexing="ij")
-    channels = [128 + 100 * np.sin((i + t) / 9), 128 + 100 * np.cos((j - t) / 9), 6 * i]
-    return np.stack(channels, axis=2).astype(np.uint8)
+@pytest.fixture
+def clip(tmp_path):
+    return write_clip(tmp_path)
 
 
 @pytest.fixture
-def clip(tmp_path, film):
-    write_array(tmp_path / "clip.mp4", film, frame_rate=24)
-    return tmp_path / "clip.mp4"
-
-
-@pytest.fixture
-def frames(tmp_path, film):
-    folder = tmp_path / "frames"
-    folder.mkdir()
-    for t in range(film.shape[-1]):
-        write_array(folder / f"{t:03d}.png", film[..., t])
-    (folder / "notes.txt").write_text("not a frame")
-    return folder
+def frames(tmp_path):
+    return write_frames(tmp_path)
 
 
 def whole(source):
@@ -63,11 +47,13 @@ def test_a_video_is_decoded_once_into_a_store_beside_it(clip, monkeypatch):
 
 MAKER = """
 import hashlib, sys, time
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from ringlet.store import frame_cache
 
 clip, signs, role = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-decode, append = frame_cache._decode, frame_cache._append
+opened_frames = frame_cache.opened_frames
 frame_cache.import_zarr()
 
 def wait_for(count, name, seconds=60):
@@ -75,18 +61,21 @@ def wait_for(count, name, seconds=60):
     while len(list(signs.glob(name))) < count and time.monotonic() < end:
         time.sleep(0.001)
 
-def slowly(array, batch):
-    if not (signs / "begun").exists():
-        (signs / "begun").touch()
-        wait_for(2, "asks-*")
-        wait_for(2, "decodes-*", seconds=0.5)  # the first does, and nobody else may
-    append(array, batch)
+def slowly(frames):
+    for frame in frames:
+        yield frame
+        if not (signs / "begun").exists():
+            (signs / "begun").touch()
+            wait_for(2, "asks-*")
+            wait_for(2, "decodes-*", seconds=0.5)  # the first does, and nobody else may
 
-def noted(*given):
+@contextmanager
+def noted(path, kind):
     (signs / f"decodes-{role}").touch()
-    decode(*given)
+    with opened_frames(path, kind) as moving:
+        yield replace(moving, frames=slowly(moving.frames))
 
-frame_cache._append, frame_cache._decode = slowly, noted
+frame_cache.opened_frames = noted
 if role != "first":
     wait_for(1, "begun")
     (signs / f"asks-{role}").touch()
@@ -112,29 +101,30 @@ def test_processes_that_want_the_same_cache_at_once_all_get_a_whole_one(clip, tm
     assert [maker.returncode for maker in makers] == [0] * 3
     assert digests == [hashlib.sha256(np.ascontiguousarray(load(clip).array).tobytes()).hexdigest()] * 3
     assert [sign.name for sign in signs.glob("decodes-*")] == ["decodes-first"]
+    assert {sign.name for sign in signs.glob("asks-*")} == {"asks-a", "asks-b"}
     assert {path.name for path in tmp_path.iterdir()} == {"clip.mp4", "clip.mp4.zarr", "signs"}
 
 
-def test_a_cache_of_another_file_is_made_anew(clip, film):
+def test_a_cache_of_another_file_is_made_anew(clip):
     cached_frames(clip, "video")
-    write_array(clip, film[..., :9], force=True)
+    write_array(clip, film()[..., :9], force=True)
     assert cached_frames(clip, "video").source.shape == (30, 40, 3, 9)
     cached_frames(clip, "video")
     os.utime(clip, ns=(1, 1))  # the same size, another time
     assert cached_frames(clip, "video").source.shape == (30, 40, 3, 9)
 
 
-def test_a_folder_of_frames_is_a_video(frames, film, tmp_path):
+def test_a_folder_of_frames_is_a_video(frames, tmp_path):
     loaded = load(frames)
     assert (loaded.kind, loaded.source.names) == ("frames", ("height", "width", "colour", "frame"))
-    np.testing.assert_array_equal(loaded.array, film)
-    np.testing.assert_array_equal(whole(cached_frames(frames, "frames", tmp_path).source), film)
+    np.testing.assert_array_equal(loaded.array, film())
+    np.testing.assert_array_equal(whole(cached_frames(frames, "frames", tmp_path).source), film())
     (frames / "003.png").unlink()
     assert cached_frames(frames, "frames", tmp_path).source.shape == (30, 40, 3, 19)
 
 
-def test_frames_of_another_size_are_refused_and_leave_no_cache(frames, film, tmp_path):
-    write_array(frames / "010.png", film[:20, ..., 0], force=True)
+def test_frames_of_another_size_are_refused_and_leave_no_cache(frames, tmp_path):
+    write_array(frames / "010.png", film()[:20, ..., 0], force=True)
     for read in (load, lambda path: cached_frames(path, "frames")):
         with pytest.raises(FormatError, match=r"010\.png is 20 x 40 x 3 uint8, but 000\.png is 30 x 40 x 3"):
             read(frames)
@@ -154,10 +144,10 @@ def test_truncated_videos_leave_no_cache(clip):
     assert [path.name for path in clip.parent.iterdir()] == ["clip.mp4"]
 
 
-def test_two_videos_of_one_name_do_not_share_a_cache(clip, film, tmp_path):
+def test_two_videos_of_one_name_do_not_share_a_cache(clip, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "cache").mkdir()
-    write_array(tmp_path / "other" / "clip.mp4", film[..., :5])
+    write_array(tmp_path / "other" / "clip.mp4", film()[..., :5])
     assert cached_frames(clip, "video", tmp_path / "cache").source.shape[-1] == 20
     assert cached_frames(tmp_path / "other" / "clip.mp4", "video", tmp_path / "cache").source.shape[-1] == 5
     assert len(list((tmp_path / "cache").iterdir())) == 2
@@ -175,28 +165,6 @@ def test_a_cache_that_cannot_be_written_is_refused_before_decoding(clip, tmp_pat
     monkeypatch.setattr(os, "access", lambda *_: False)  # tests may run as root, who may write anywhere
     with pytest.raises(ArgumentError, match="not writable; give --cache DIR"):
         cached_frames(clip, "video")
-
-
-def test_large_videos_and_those_asked_for_go_through_a_cache(run, clip, tmp_path):
-    command = ["fit", clip, "--rank", "2", "--sweeps", "1", "--quiet", "--force", "-o", tmp_path / "x.ring"]
-    assert run(*command).exit_code == 0
-    assert not clip.with_name("clip.mp4.zarr").exists()
-    (tmp_path / "cache").mkdir()
-    assert run(*command, "--cache", tmp_path / "cache").exit_code == 0
-    assert len(list((tmp_path / "cache").iterdir())) == 1
-    given = open_input(clip, largest_decoded=1000)
-    assert isinstance(given.source, ChunkedSource)
-    assert clip.with_name("clip.mp4.zarr").exists()
-    CleanFile(tmp_path / "clean.mp4", given).write(decompose(given.source, 3))
-    assert load(tmp_path / "clean.mp4").array.shape == (30, 40, 3, 20)
-
-
-def test_a_folder_of_frames_can_be_restored_to_a_video_or_a_store(run, frames, tmp_path, film):
-    for name in ("clean.mp4", "clean.zarr", "clean.npy"):
-        result = run("restore", frames, "-o", tmp_path / name, "--rank", "3", "--sweeps", "8", "--quiet")
-        assert result.exit_code == 0, result.stderr
-        assert load(tmp_path / name).source.shape == film.shape
-    shutil.rmtree(frames)
 
 
 # Caches that are damaged, forged or locked.
