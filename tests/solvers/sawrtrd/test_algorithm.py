@@ -1,4 +1,4 @@
-"""AWRTRD and SAWRTRD: against a dense reference, and the promises about bits, units and inputs."""
+"""AWRTRD and SAWRTRD: against a dense reference, and the promises about states, bits, units and inputs."""
 
 import math
 import os
@@ -12,17 +12,12 @@ import numpy as np
 import pytest
 
 import ringlet
-from oracles import dense, fast_dense, random_cores, subchain, unfolding
+from oracles import dense, fast_dense, random_cores
 from reference_awrtrd import sweep as reference_sweep
 from reference_awrtrd import trals_sweep
 from ringlet import AWRTRD, SAWRTRD, TensorRing, complete, decompose
-from ringlet.ring import GramChain
-from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.engine.block_work import pieces_of
-from ringlet.solvers.engine.scaled_step import scaled_step, solver_of
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.sources import as_source
@@ -340,25 +335,3 @@ def test_a_state_is_immutable():
     for field in fields(state):
         with pytest.raises(FrozenInstanceError):
             setattr(state, field.name, None)
-
-
-def test_the_scaled_step_without_weights_and_ridge_is_the_update_of_als():
-    """W = P = 1 and lambda = 0: one core of alternating least squares, whatever the core was before."""
-    shape, rank = (6, 5, 7), (2, 3, 2)
-    x = dense(random_cores(shape, rank, seed=1)) + 0.1 * np.random.default_rng(0).standard_normal(shape)
-    cores = random_cores(shape, rank, seed=4)
-    for k in range(3):
-        sketch = Sketch(as_source(x), k, tuple(map(np.arange, shape)), cores)
-        data = StreamedPass(sketch, 1.0, Resources())
-        solve = solver_of(GramChain(cores).without(k), 0.0, 0.0)
-        rows = scaled_step(data, Kernel(math.inf, LOSSES["correntropy"]), solve=solve)
-        expected = np.linalg.lstsq(subchain(cores, k), unfolding(x, k).T, rcond=None)[0].T
-        np.testing.assert_allclose(rows, expected, rtol=1e-6, atol=1e-7)
-
-
-def test_a_step_that_cannot_move_says_so():
-    shape, rank = (6, 5, 7), (2, 3, 2)
-    cores = random_cores(shape, rank)
-    sketch = Sketch(as_source(dense(cores)), 1, tuple(map(np.arange, shape)), [0 * core for core in cores])
-    data = StreamedPass(sketch, 1.0, Resources())
-    assert scaled_step(data, Kernel(math.inf, LOSSES["correntropy"])) is None
