@@ -73,7 +73,7 @@ def test_two_slots_hold_the_last_two_sweeps_in_plain_safetensors(quick_path):
     slots = [read_slot(folder / name) for name in SLOTS]
     assert sorted((slot.sequence, len(slot.saved.history)) for slot in slots) == [(2, 2), (3, 3)]
     tensors = load_file(folder / SLOTS[0])
-    assert {f"state.core.{k}" for k in range(3)} < set(tensors)
+    assert {name for name in tensors if name.startswith("state.")} == set(STATE)
     assert tensors["history.sweep"].tolist() == [1, 2, 3]
     assert tensors["history.change"][0] == np.inf
 
@@ -81,7 +81,7 @@ def test_two_slots_hold_the_last_two_sweeps_in_plain_safetensors(quick_path):
 def test_arrays_come_back_with_their_layout(quick_path):
     """The cores of a run lie slice by slice; sums over them in another layout would be rounded otherwise."""
     slot = read_slot(begun(quick_path / "x") / SLOTS[0])
-    core = slot.saved.state["core.1"]
+    core = slot.saved.state["cores.1"]
     assert core.shape == (2, 7, 2)
     assert core.transpose(1, 0, 2).flags.c_contiguous
 
@@ -180,10 +180,12 @@ def test_the_newest_slot_is_known_by_its_number_not_its_name(quick_path, expecte
     assert bits(fit(folder)) == expected
 
 
-STATE = {f"state.core.{k}": np.zeros((2, length, 2)) for k, length in enumerate(DATA.shape)} | {
+STATE = {f"state.cores.{k}": np.zeros((2, length, 2)) for k, length in enumerate(DATA.shape)} | {
     "state.sigma": np.array(1.0),
     "state.narrowest": np.array(1.0),
     "state.idle_sweeps": np.array(0),
+    "state.penalties.smooth": np.zeros(3),
+    "state.penalties.width": np.array(1.0),
 }
 HISTORY = {
     "history.sweep": np.array([1]),
@@ -214,9 +216,9 @@ FORGERIES = {
     "status unknown": (GOOD, {"ended": "HAPPILY"}, "'HAPPILY' as the fit's status"),
     "status no text": (GOOD, {"ended": []}, r"\[\] as the fit's status"),
     "axes no object": (GOOD, {"axes": []}, "axes are not an object"),
-    "axes of another tensor": (GOOD, {"axes": {"state.core.0": [0, 1]}}, r"axes of state.core.0 are \[0, 1\]"),
-    "axes repeated": (GOOD, {"axes": {"state.core.0": [0, 0, 1]}}, r"axes of state.core.0 are \[0, 0, 1\]"),
-    "axes texts": (GOOD, {"axes": {"state.core.0": ["0", "1", "2"]}}, "axes of state.core.0 are"),
+    "axes of another tensor": (GOOD, {"axes": {"state.cores.0": [0, 1]}}, r"axes of state.cores.0 are \[0, 1\]"),
+    "axes repeated": (GOOD, {"axes": {"state.cores.0": [0, 0, 1]}}, r"axes of state.cores.0 are \[0, 0, 1\]"),
+    "axes texts": (GOOD, {"axes": {"state.cores.0": ["0", "1", "2"]}}, "axes of state.cores.0 are"),
     "dtype": (
         GOOD | {"state.sigma": np.array(1, "f2")},
         {},
@@ -232,16 +234,38 @@ FORGERIES = {
         "does not count the sweeps from 1",
     ),
     "history not counted": (GOOD | {"history.sweep": np.array([2])}, {}, "does not count the sweeps from 1"),
-    "core missing": (without("state.core.1"), {}, "checkpoint .*x: the state lacks 'core.1'"),
-    "core of another shape": (GOOD | {"state.core.1": np.zeros((2, 9, 2))}, {}, r"'core.1' of the state is float64 of"),
-    "core of another dtype": (
-        GOOD | {"state.core.1": np.zeros((2, 7, 2), "f4")},
+    "core missing": (without("state.cores.1"), {}, "checkpoint .*x: the state lacks 'cores.1'"),
+    "core of another shape": (
+        GOOD | {"state.cores.1": np.zeros((2, 9, 2))},
         {},
-        "'core.1' of the state is float32",
+        r"cores of the state have shapes \[.*\(2, 9, 2\).*\], which make no ring of shape \(8, 7, 6\)",
     ),
-    "core not finite": (GOOD | {"state.core.1": np.full((2, 7, 2), np.nan)}, {}, "'core.1' .* NaN or infinite"),
+    "cores that do not meet": (GOOD | {"state.cores.1": np.zeros((2, 7, 3))}, {}, r"which make no ring of shape"),
+    "core that is a matrix": (GOOD | {"state.cores.1": np.zeros((2, 7))}, {}, r"which make no ring of shape"),
+    "core of another dtype": (
+        GOOD | {"state.cores.1": np.zeros((2, 7, 2), "f4")},
+        {},
+        "'cores.1' of the state is float32",
+    ),
+    "core not finite": (GOOD | {"state.cores.1": np.full((2, 7, 2), np.nan)}, {}, "'cores.1' .* NaN or infinite"),
     "number missing": (without("state.sigma"), {}, "the state lacks 'sigma'"),
-    "number negative": (GOOD | {"state.sigma": np.array(-1.0)}, {}, "'sigma' of the state is not a number"),
+    "number NaN": (GOOD | {"state.sigma": np.array(np.nan)}, {}, "'sigma' of the state is not a number"),
+    "number infinite": (
+        GOOD | {"state.idle_sweeps": np.array(np.inf)},
+        {},
+        "'idle_sweeps' of the state is inf, not a whole number",
+    ),
+    "penalties missing": (without("state.penalties.smooth"), {}, "the state lacks 'penalties.smooth'"),
+    "penalties of another order": (
+        GOOD | {"state.penalties.smooth": np.zeros(4)},
+        {},
+        r"'penalties.smooth' of the state is float64 of shape \(4,\), not float64 of shape \(3,\)",
+    ),
+    "names of an old checkpoint": (
+        {name.replace("cores", "core"): tensor for name, tensor in GOOD.items()},
+        {},
+        "checkpoint .*x: the state lacks 'cores.0'",
+    ),
     "number an array": (GOOD | {"state.sigma": np.ones(2)}, {}, "'sigma' of the state is not a number"),
 }
 
@@ -406,7 +430,7 @@ def test_saving_copies_no_core(quick_path):
     cores = [np.ones((1000, 20, 8)).transpose(1, 0, 2), np.ones((500, 8, 20)).transpose(1, 0, 2)]  # slice by slice
     ring = TensorRing(cores)
     saved = Saved(
-        (SweepRecord(1, 0.1, 0.2, 0.3, 0.4, 0.5),), 0, None, {f"core.{k}": core for k, core in enumerate(cores)}
+        (SweepRecord(1, 0.1, 0.2, 0.3, 0.4, 0.5),), 0, None, {f"cores.{k}": core for k, core in enumerate(cores)}
     )
     checkpoint = FitCheckpoint("x", quick_path, 1, 5, {"shape": [1000, 500]})
     checkpoint.save(saved)  # what is imported only once is not to be counted
@@ -416,8 +440,8 @@ def test_saving_copies_no_core(quick_path):
     tracemalloc.stop()
     assert peak < 0.1 * ring.nbytes
     state = read_checkpoint(quick_path).saved.state
-    assert all(np.array_equal(core, state[f"core.{k}"]) for k, core in enumerate(cores))
-    assert [core.strides for core in cores] == [state[f"core.{k}"].strides for k in range(2)]
+    assert all(np.array_equal(core, state[f"cores.{k}"]) for k, core in enumerate(cores))
+    assert [core.strides for core in cores] == [state[f"cores.{k}"].strides for k in range(2)]
 
 
 # What may fail in a real system. (A failing `close` has nothing more to lose: the file was synced.)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from extended_rings import CORES, EXACT, FRAME, RANK, SHAPE, TRUTH, close, fit_of, head
 from oracles import fast_dense, random_cores, subchain, unfolding
 from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
 from ringlet.baselines import TRSVD
@@ -15,38 +16,6 @@ from ringlet.solvers.streaming.extend import RingExtender
 from ringlet.sources import ArraySource
 
 RNG = np.random.default_rng(0)
-
-
-SHAPE, RANK = (9, 8, 3, 12), (3, 2, 3, 2)
-
-
-CORES = random_cores(SHAPE, RANK, seed=1)
-
-
-TRUTH = fast_dense(CORES)
-
-
-FRAME = TRUTH[..., 11:]
-
-
-EXACT = AWRTRD(sweeps=300, tol=1e-13, ridge=0)
-
-
-def head(cores, count, mode=-1):
-    """The ring of the first slices."""
-    cores = list(cores)
-    cores[mode] = cores[mode][:, :count]
-    return TensorRing(cores)
-
-
-def fit_of(cores, count, solver=EXACT, mode=-1):
-    """A fit of exact data that starts from the exact ring, and so ends there."""
-    ring = head(cores, count, mode)
-    return decompose(np.asarray(ring), ring.rank, solver=solver, init=ring)
-
-
-def close(found, expected, tol):
-    assert np.abs(np.asarray(found) - expected).max() < tol * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("ridge", [0, "auto"])  # the automatic one vanishes where all entries are trusted

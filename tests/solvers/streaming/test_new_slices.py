@@ -4,43 +4,11 @@ import numpy as np
 import pytest
 import xarray
 
-from oracles import fast_dense, random_cores
-from ringlet import AWRTRD, TensorRing, decompose
+from extended_rings import CORES, FRAME, RANK, SHAPE, TRUTH, close, fit_of
+from ringlet import AWRTRD, decompose
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 
 RNG = np.random.default_rng(0)
-
-
-SHAPE, RANK = (9, 8, 3, 12), (3, 2, 3, 2)
-
-
-CORES = random_cores(SHAPE, RANK, seed=1)
-
-
-TRUTH = fast_dense(CORES)
-
-
-FRAME = TRUTH[..., 11:]
-
-
-EXACT = AWRTRD(sweeps=300, tol=1e-13, ridge=0)
-
-
-def head(cores, count, mode=-1):
-    """The ring of the first slices."""
-    cores = list(cores)
-    cores[mode] = cores[mode][:, :count]
-    return TensorRing(cores)
-
-
-def fit_of(cores, count, solver=EXACT, mode=-1):
-    """A fit of exact data that starts from the exact ring, and so ends there."""
-    ring = head(cores, count, mode)
-    return decompose(np.asarray(ring), ring.rank, solver=solver, init=ring)
-
-
-def close(found, expected, tol):
-    assert np.abs(np.asarray(found) - expected).max() < tol * np.abs(expected).max()
 
 
 def test_missing_entries_by_nan_mask_or_masked_array_are_the_same():
