@@ -1,4 +1,4 @@
-"""A memory budget is kept: the peak of a process that fits a store many times larger than its budget."""
+"""Plans of whole fits: all that a fit holds is counted, a memory budget is kept, impossible ones are refused."""
 
 import json
 import subprocess
@@ -11,8 +11,15 @@ import pytest
 import zarr
 
 import ringlet
+from ringlet import AWRTRD, SAWRTRD, decompose, plan
+from ringlet.amounts import parse_bytes
+from ringlet.errors import ArgumentError, BudgetError
+from ringlet.sources import ChunkedSource
+from ringlet.sources.chunked import regular_chunks
+from stored_tensors import CHUNKS, RANK, SHAPE, Counting, damaged_tensor, stored
 
-SHAPE, CHUNKS = (400, 250, 40, 50), (40, 50, 20, 25)
+LARGE, LARGE_CHUNKS = (400, 250, 40, 50), (40, 50, 20, 25)
+
 
 MEASURE = """
 import json, sys
@@ -35,10 +42,10 @@ print(json.dumps(peak_memory() - base))
 def store(tmp_path_factory):
     """200 MB, made a slab at a time."""
     path = tmp_path_factory.mktemp("budget") / "x.zarr"
-    array = zarr.create_array(path, shape=SHAPE, chunks=CHUNKS, dtype="u1", compressors=None)
+    array = zarr.create_array(path, shape=LARGE, chunks=LARGE_CHUNKS, dtype="u1", compressors=None)
     rng = np.random.default_rng(0)
-    for start in range(0, SHAPE[0], CHUNKS[0]):
-        array[start : start + CHUNKS[0]] = rng.integers(0, 255, (CHUNKS[0], *SHAPE[1:]), np.uint8)
+    for start in range(0, LARGE[0], LARGE_CHUNKS[0]):
+        array[start : start + LARGE_CHUNKS[0]] = rng.integers(0, 255, (LARGE_CHUNKS[0], *LARGE[1:]), np.uint8)
     return path
 
 
@@ -47,7 +54,7 @@ def store(tmp_path_factory):
 def test_the_peak_stays_within_a_fifth_of_the_budget(store, smooth, budget):
     command = [sys.executable, "-c", MEASURE, str(store), json.dumps(smooth), str(budget)]
     peak = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert np.prod(SHAPE) >= 5 * budget
+    assert np.prod(LARGE) >= 5 * budget
     assert peak < 1.2 * budget
 
 
@@ -72,3 +79,70 @@ def test_the_plan_counts_all_that_a_fit_holds(shape, rank, solver):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.2 * planned
+
+
+@pytest.fixture(scope="module")
+def damaged():
+    return damaged_tensor()
+
+
+def bits(fit):
+    return [core.tobytes() for core in fit.ring.cores]
+
+
+def test_the_budget_never_changes_the_bits(damaged):
+    high = _smallest(SAWRTRD(samples=400, memory=1))
+    low = high // 2
+    while high - low > 1:  # the message names a rounded number
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_possible(SAWRTRD(samples=400, memory=middle)) else (middle, high)
+    lean = SAWRTRD(samples=400, sweeps=3, memory=high)
+    assert not lean.plan(SHAPE, RANK, np.dtype("f4"), stored(damaged).chunks).reads_ahead
+    expected = bits(decompose(stored(damaged), RANK, solver=SAWRTRD(samples=400, sweeps=3)))
+    assert bits(decompose(stored(damaged), RANK, solver=lean)) == expected
+
+
+def _is_possible(solver):
+    try:
+        return plan(SHAPE, RANK, solver=solver, dtype="f4", chunks=CHUNKS) is not None
+    except BudgetError:
+        return False
+
+
+def _smallest(solver):
+    with pytest.raises(BudgetError, match="the smallest possible budget is") as caught:
+        plan(SHAPE, RANK, solver=solver, dtype="f4", chunks=CHUNKS)
+    return parse_bytes(str(caught.value).split("budget is ")[1].split(";")[0])
+
+
+@pytest.mark.parametrize("threads", range(1, 9))
+@pytest.mark.parametrize("kind", [SAWRTRD, AWRTRD])
+def test_impossible_budgets_are_refused_with_the_smallest_possible_one(kind, threads):
+    smallest = _smallest(kind(memory="1kB", threads=threads))
+    assert _is_possible(kind(memory=smallest, threads=threads))
+    assert not _is_possible(kind(memory=int(0.98 * smallest), threads=threads))
+
+
+def test_an_impossible_budget_is_refused_before_anything_is_read(damaged):
+    counting = Counting(damaged)
+    with pytest.raises(BudgetError, match="smallest possible budget"):
+        decompose(ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS)), RANK, solver=AWRTRD(memory="1kB"))
+    assert not counting.reads
+
+
+@pytest.mark.parametrize("chunks", [(8, 6, 3), (8, 6, 3, 0), (8, 6, 3, 2.5)])
+def test_chunks_of_a_plan_are_checked(chunks):
+    with pytest.raises((ArgumentError, TypeError), match="chunks"):
+        plan(SHAPE, RANK, chunks=chunks)
+
+
+@pytest.mark.parametrize("chunks", [None, CHUNKS])
+@pytest.mark.parametrize("tuned", [{"solver": AWRTRD(smooth="auto")}, {"rank": "auto"}])
+def test_entries_that_are_held_out_are_counted(tuned, chunks):
+    rank = plan(SHAPE, "auto", solver=AWRTRD()).rank
+    fixed = plan(SHAPE, rank, solver=AWRTRD(threads=1), chunks=chunks)
+    solver = replace(tuned.get("solver", AWRTRD()), threads=1)
+    found = plan(SHAPE, tuned.get("rank", rank), solver=solver, chunks=chunks)
+    held_out = (16 if chunks else 17) * np.prod(SHAPE)  # a mask of data in memory; a model, its residuals
+    assert found.rank == fixed.rank
+    assert found.memory == fixed.memory + held_out

@@ -304,8 +304,14 @@ class RingRun:
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""
-        self._state, report = self._algorithm.sweep(self._state, number)
+        self._state, report = self._algorithm.sweep(self._taken(), number)
         return report
+
+    def _taken(self) -> FitState:
+        """The state. What stays here, in case the sweep is interrupted, keeps no Gram matrices alive meanwhile."""
+        state = self._state
+        self._state = replace(state, grams=GramChain(state.cores, self._algorithm.mapper))
+        return state
 
     def snapshot(self) -> RingSnapshot:
         """The present model."""
