@@ -83,11 +83,6 @@ def test_a_start_that_is_too_large_for_the_asked_rank_is_refused():
         (lambda: ringlet.budget("abc"), ArgumentError, "amount='abc'"),
         (lambda: ringlet.target(psnr=-1), ArgumentError, "psnr=-1"),
         (lambda: ringlet.target(psnr="high"), ArgumentTypeError, "psnr"),
-        (lambda: AWRTRD(smooth="much"), ArgumentError, "smooth='much'"),
-        (lambda: AWRTRD(smooth=-1), ArgumentError, "smooth=-1"),
-        (lambda: AWRTRD(smooth={0: -1}), ArgumentError, "smooth"),
-        (lambda: AWRTRD(smooth={"x": 1}), ArgumentTypeError, "smooth"),
-        (lambda: AWRTRD(smooth=[1, 2]), ArgumentTypeError, "smooth"),
     ],
 )
 def test_wrong_values_are_refused(make, error, said):

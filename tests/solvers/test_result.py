@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ringlet import AWRTRD, decompose
+from ringlet.errors import ArgumentError
 from ringlet.report.outliers import outlier_share
 from stored_tensors import RANK, damaged_tensor, stored
 
@@ -114,3 +115,12 @@ def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
     sampled = outlier_share(fit, sampled_entries=1 << 15)
     assert sampled != outlier_share(fit)  # from fewer entries
     assert sampled == pytest.approx(whole, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [(0, 0, 0, 0), (np.arange(2), np.arange(2)), 1.5, None, True, np.ones(7, bool), np.zeros((2, 2), int), (..., ...)],
+)
+def test_wrong_weight_indices_are_refused(index):
+    with pytest.raises(ArgumentError, match="index="):
+        FIT.weights(index)
