@@ -62,6 +62,8 @@ def test_the_peak_stays_within_a_fifth_of_the_budget(store, smooth, budget):
     ("shape", "rank", "solver"),
     [
         ((25, 25, 25, 25), 20, ringlet.SAWRTRD(samples=300, sweeps=1, threads=1)),  # mostly Gram matrices
+        ((25, 25, 25, 25), 20, ringlet.SAWRTRD(samples=300, sweeps=3, threads=1)),  # and not those of two sweeps
+        ((25, 25, 25, 25), 20, ringlet.SAWRTRD(samples=300, sweeps=4, threads=1, smooth="auto")),  # nor of trials
         ((20, 20, 20, 20, 20), 12, ringlet.SAWRTRD(samples=500, sweeps=1, threads=1)),
         (
             (160, 100, 60),

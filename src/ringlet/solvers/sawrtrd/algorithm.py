@@ -212,6 +212,10 @@ class Algorithm:
                 state = state.with_core(k, core)
         return state
 
+    def released(self, state: FitState) -> FitState:
+        """The state without its Gram matrices, which are computed again if needed: plans count those of one state."""
+        return replace(state, grams=GramChain(state.cores, self.mapper))
+
     def on(self, problem: Problem, placement: Placement | None) -> "Algorithm":
         """The same for the same tensor with other entries observed; this one reads no more."""
         self.engine.close()
@@ -308,9 +312,9 @@ class RingRun:
         return report
 
     def _taken(self) -> FitState:
-        """The state. What stays here, in case the sweep is interrupted, keeps no Gram matrices alive meanwhile."""
+        """The state; without its Gram matrices it stays here, too, in case the sweep is interrupted."""
         state = self._state
-        self._state = replace(state, grams=GramChain(state.cores, self._algorithm.mapper))
+        self._state = self._algorithm.released(state)
         return state
 
     def snapshot(self) -> RingSnapshot:
