@@ -249,6 +249,13 @@ FORGERIES = {
     ),
     "core not finite": (GOOD | {"state.cores.1": np.full((2, 7, 2), np.nan)}, {}, "'cores.1' .* NaN or infinite"),
     "number missing": (without("state.sigma"), {}, "the state lacks 'sigma'"),
+    "number negative": (GOOD | {"state.sigma": np.array(-1.0)}, {}, "'sigma' of the state is negative"),
+    "penalty negative": (
+        GOOD | {"state.penalties.smooth": np.array([0.0, -1.0, 0.0])},
+        {},
+        "'penalties.smooth' of the state is negative",
+    ),
+    "width zero": (GOOD | {"state.penalties.width": np.array(0.0)}, {}, "'penalties.width' of the state is zero"),
     "number NaN": (GOOD | {"state.sigma": np.array(np.nan)}, {}, "'sigma' of the state is not a number"),
     "number infinite": (
         GOOD | {"state.idle_sweeps": np.array(np.inf)},
@@ -279,6 +286,30 @@ def test_forged_slots_are_refused_in_plain_words(quick_path, tensors, changes, w
 
 def test_the_slot_that_all_forgeries_vary_is_good(quick_path):
     assert len(fit(forged(quick_path / "x", GOOD)).history) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("tuning.parameters.queue", 99.0, "'tuning.parameters.queue' of the state is not an order"),
+        ("tuning.parameters.queue", 0.0, "'tuning.parameters.queue' of the state is not an order"),
+        ("tuning.growth.failures", np.inf, "'tuning.growth.failures' of the state is inf, not a whole number"),
+        ("tuning.last_gain", np.nan, "'tuning.last_gain' of the state is not a number"),
+        ("penalties.width", 0.0, "'penalties.width' of the state is zero"),
+    ],
+)
+def test_forged_states_of_automatic_fits_are_refused_too(quick_path, name, value, words):
+    solver = AWRTRD(smooth="auto", sweeps=6, tol=0, threads=1)
+    folder = quick_path / "x"
+    fit(folder, solver=solver, callback=lambda state: state.sweep == 1)
+    slot = folder / SLOTS[0]
+    real, tensors = read_slot(slot), load_file(slot)
+    tensors[f"state.{name}"] = np.full(tensors[f"state.{name}"].shape, value)
+    axes = {f"state.cores.{k}": [1, 0, 2] for k in range(3)}
+    description = {"fit": real.fit, "sweeps": 6, "sequence": 9, "ended": None, "axes": axes}
+    slot.write_bytes(b"".join(seal(tensors, "checkpoint", 1, description)))
+    with pytest.raises(FormatError, match=words):
+        fit(folder, solver=solver)
 
 
 def test_a_ring_is_no_slot_and_a_slot_no_ring(quick_path):

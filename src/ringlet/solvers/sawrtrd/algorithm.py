@@ -348,6 +348,11 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
     closes = all(after == bonds[(k + 1) % len(bonds)][0] for k, (_, after) in enumerate(bonds))
     if any(len(found) != 3 for found in shapes) or not closes or tuple(found[1] for found in shapes) != shape:
         raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of shape {shape}")
+    for name in ("sigma", "narrowest", "idle_sweeps", "penalties.ridge", "penalties.smooth", "penalties.width"):
+        if name in saved and np.min(saved[name]) < 0:
+            raise FormatError(f"{name!r} of the state is negative")
+    if state.penalties.width == 0:
+        raise FormatError("'penalties.width' of the state is zero")
     plan = algorithm.settings.plan_of(algorithm.problem, state.rank, algorithm.beside)
     state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)
     return replace(state, last_gram=state.grams.unfolding_gram(len(shape) - 1))
