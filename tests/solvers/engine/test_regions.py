@@ -39,7 +39,7 @@ def test_regions_add_up_to_a_pass_over_all_entries_and_read_every_chunk_once(mod
     assert set(counting.reads) == set(np.ndindex(5, 6, 1, 4))
     again = max(counting.reads.values()) - 2  # the first region, read ahead for a third pass
     assert min(counting.reads.values()) == 2
-    assert again == int(ahead)
+    assert again <= int(ahead)  # unless it was called off before it began
     assert ("ringlet-read" in counting.threads) == ahead
 
 
