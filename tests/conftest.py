@@ -3,6 +3,7 @@
 import logging
 import signal
 import tempfile
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -44,15 +45,7 @@ def client(cluster):
 
 @pytest.fixture
 def small_pieces(monkeypatch):
-    """Cut small tensors into as many blocks and tiles as large ones, and find all of them worth sending to workers."""
-    from ringlet.solvers.engine import core_plan as plan
-    from ringlet.solvers.engine import worker_batches as shares
+    """Every executor sends work however small it is, also one that a test cannot make itself."""
+    from ringlet import DaskExecutor
 
-    monkeypatch.setattr(plan, "_BLOCK_LEAST", 3000)
-    monkeypatch.setattr(plan, "_BLOCK_MOST", 3000)
-    monkeypatch.setattr(plan, "_OPERATOR_BYTES", 1 << 16)
-    monkeypatch.setattr(shares, "_LEAST_SECONDS", 1e-9)
-    monkeypatch.setattr(shares, "_SHARES_A_SLOT", 2)
-    plan.plan_core.cache_clear()
-    yield
-    plan.plan_core.cache_clear()
+    monkeypatch.setattr(DaskExecutor, "__init__", partialmethod(DaskExecutor.__init__, least_seconds=1e-9))

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.execution import DaskExecutor
-from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver
+from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver, planned
 from ringlet.solvers.base import Plan, Solver, working_dtype
 from ringlet.solvers.records import Callback
 from ringlet.solvers.result import Estimate, Fit
@@ -241,9 +241,9 @@ def plan(
     bonds, choice = bonds_of(wanted, chosen, sizes, itemsize)
     lengths = None if chunks is None else _checked_chunks(chunks, sizes)
     if choice is None:
-        return chosen.plan_stored(sizes, bonds, kind, lengths)
+        return planned(chosen, None, sizes, bonds, kind, lengths)
     bonds = largest_rank(sizes, choice.most_parameters(sizes, itemsize))
-    cost = chosen.plan_stored(sizes, bonds, kind, lengths)
+    cost = planned(chosen, choice, sizes, bonds, kind, lengths)
     note = f"rank={choice!r}: an upper bound, that of the largest ring the fit may come to, about rank {bonds}."
     return replace(cost, notes=(note, *cost.notes))  # type: ignore[type-var]
 

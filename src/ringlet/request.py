@@ -8,6 +8,7 @@ from math import inf, prod
 from time import perf_counter
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.amounts import parse_seconds
@@ -16,7 +17,7 @@ from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import bond_limits
-from ringlet.solvers.base import Problem, Run, Solver, first_look, working_dtype
+from ringlet.solvers.base import Plan, Problem, Run, Solver, first_look, working_dtype
 from ringlet.solvers.driver import RunOptions, drive
 from ringlet.solvers.progress import progress_line
 from ringlet.solvers.rank_choice import RankChoice
@@ -28,12 +29,13 @@ from ringlet.solvers.streaming.extend import RingExtender
 from ringlet.solvers.streaming.extension_state import ExtensionState, ScaledRun
 from ringlet.solvers.tuning.bond_expansion import start_rank
 from ringlet.solvers.tuning.coarse_start import start_automatic
+from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.sources import Source
+from ringlet.sources import Chunks, Source
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
-__all__ = ["FitRequest", "Init", "Rank", "bonds_of", "default_solver", "with_fields"]
+__all__ = ["FitRequest", "Init", "Rank", "bonds_of", "default_solver", "planned", "with_fields"]
 
 Rank: TypeAlias = int | Sequence[int] | str | RankChoice | None
 Init: TypeAlias = TensorRing | Sequence[NDArray[Any]]
@@ -115,7 +117,7 @@ class FitRequest:
             raise ArgumentError(f"init is not allowed with {name}, which starts by itself; leave it out")
         check_checkpoint(self.checkpoint, self.every, solver)
         executor = _checked_executor(self.executor, solver, source)
-        solver.plan_stored(source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
+        planned(solver, choice, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
         found = first_look(source, executor)
         if found.observed < prod(source.shape) and not solver.handles_missing:
             raise ArgumentError(
@@ -201,6 +203,21 @@ def bonds_of(
     if choice.still is not None and not -len(shape) <= choice.still < len(shape):
         raise ArgumentError(f"rank={rank!r} names mode {choice.still}, but the data have modes 0 to {len(shape) - 1}")
     return start_rank(shape, choice.most_parameters(shape, itemsize), choice.still), choice
+
+
+def planned(
+    solver: Solver,
+    choice: RankChoice | None,
+    shape: tuple[int, ...],
+    rank: tuple[int, ...],
+    dtype: np.dtype[Any],
+    chunks: Chunks | None,
+) -> Plan:
+    """What a sweep costs; where held-out entries decide, they are counted, too."""
+    if isinstance(solver, RobustRing) and solver.tunes(choice):
+        beside = holdout_memory(shape, stored=chunks is not None)
+        return solver.plan(shape, rank, dtype, chunks, beside=beside)
+    return solver.plan_stored(shape, rank, dtype, chunks)
 
 
 def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:

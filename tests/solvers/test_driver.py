@@ -89,15 +89,6 @@ def test_progress_is_shown_on_standard_error_only(terminal, monkeypatch, capsys)
     assert capsys.readouterr().out == ""
 
 
-def test_solvers_are_frozen_and_comparable():
-    solver = AWRTRD(sweeps=3)
-    assert solver == AWRTRD(sweeps=3) != AWRTRD(sweeps=4)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        solver.sweeps = 5
-    assert solver.handles_missing
-    assert solver.robust
-
-
 def test_callbacks_see_the_names_of_the_data():
     xarray = pytest.importorskip("xarray")
     seen = []

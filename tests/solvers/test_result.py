@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from ringlet import AWRTRD, decompose
+from ringlet.errors import ArgumentError
+from ringlet.report.outliers import outlier_share
+from stored_tensors import RANK, damaged_tensor, stored
 
 RNG = np.random.default_rng(0)
 X = np.add.outer(np.add.outer(np.arange(8.0), np.arange(7.0)), np.arange(6.0))
@@ -100,3 +103,24 @@ def test_least_squares_trusts_everything():
 def test_out_of_range_indices_are_errors():
     with pytest.raises(IndexError):
         FIT.weights((8, 0, 0))
+
+
+def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
+    damaged = damaged_tensor()
+    fit = decompose(stored(damaged), RANK, solver=AWRTRD(sweeps=8))
+    weights = fit.weights()
+    assert fit.missing_share == pytest.approx(np.isnan(damaged).mean())
+    whole = np.count_nonzero(weights < 0.5) / np.count_nonzero(~np.isnan(weights))
+    assert outlier_share(fit) == pytest.approx(whole)
+    sampled = outlier_share(fit, sampled_entries=1 << 15)
+    assert sampled != outlier_share(fit)  # from fewer entries
+    assert sampled == pytest.approx(whole, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [(0, 0, 0, 0), (np.arange(2), np.arange(2)), 1.5, None, True, np.ones(7, bool), np.zeros((2, 2), int), (..., ...)],
+)
+def test_wrong_weight_indices_are_refused(index):
+    with pytest.raises(ArgumentError, match="index="):
+        FIT.weights(index)

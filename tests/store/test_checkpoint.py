@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
+from checkpointed_fits import DATA, SLOTS, SOLVER, begun, bits, fit, names_in
 from file_operations import unwatch, watch
 from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
 from ringlet.baselines import RandomizedTRALS, SampledTRALS
@@ -31,59 +31,11 @@ from ringlet.errors import (
 )
 from ringlet.solvers.records import Saved, SweepRecord
 from ringlet.store.checkpoint import FitCheckpoint, read_checkpoint
-from ringlet.store.sealed import seal
-from ringlet.store.slots import read_slot
-
-RNG = np.random.default_rng(5)
-DATA = np.where(RNG.random((8, 7, 6)) < 0.2, np.nan, RNG.standard_normal((8, 7, 6)))
-SOLVER = SAWRTRD(samples=20, sweeps=4, tol=0, threads=1)
-SLOTS = ("slot-0.safetensors", "slot-1.safetensors")
-
-
-def fit(folder=None, data=DATA, rank=2, solver=SOLVER, seed=3, **more):
-    return decompose(data, rank, solver=solver, seed=seed, checkpoint=folder, **more)
-
-
-def begun(folder, sweeps=3):
-    """A checkpoint of a fit that was stopped after some sweeps."""
-    fit(folder, callback=lambda state: state.sweep == sweeps)
-    return folder
-
-
-def bits(done):
-    history = [dataclasses.replace(record, seconds=0.0) for record in done.history]
-    return [core.tobytes() for core in done.ring.cores], history, done.status, done.sigma
 
 
 @pytest.fixture(scope="module")
 def expected():
     return bits(fit())
-
-
-def names_in(folder):
-    return sorted(path.name for path in folder.iterdir())
-
-
-# What is in the folder.
-
-
-def test_two_slots_hold_the_last_two_sweeps_in_plain_safetensors(quick_path):
-    folder = begun(quick_path / "run.ckpt")
-    assert names_in(folder) == ["lock", *SLOTS]
-    slots = [read_slot(folder / name) for name in SLOTS]
-    assert sorted((slot.sequence, len(slot.saved.history)) for slot in slots) == [(2, 2), (3, 3)]
-    tensors = load_file(folder / SLOTS[0])
-    assert {f"state.core.{k}" for k in range(3)} < set(tensors)
-    assert tensors["history.sweep"].tolist() == [1, 2, 3]
-    assert tensors["history.change"][0] == np.inf
-
-
-def test_arrays_come_back_with_their_layout(quick_path):
-    """The cores of a run lie slice by slice; sums over them in another layout would be rounded otherwise."""
-    slot = read_slot(begun(quick_path / "x") / SLOTS[0])
-    core = slot.saved.state["core.1"]
-    assert core.shape == (2, 7, 2)
-    assert core.transpose(1, 0, 2).flags.c_contiguous
 
 
 def test_a_fit_that_is_refused_leaves_no_folder(quick_path):
@@ -112,9 +64,6 @@ def test_links_are_followed(quick_path, expected):
     assert bits(fit(quick_path / "real" / "run.ckpt")) == expected
 
 
-# Damage.
-
-
 def damaged(content, rng, kind):
     if kind == "flip":
         place = int(rng.integers(len(content)))
@@ -140,25 +89,6 @@ def test_a_damaged_slot_is_told_and_the_other_one_used(quick_path, expected, kin
     assert bits(fit(folder)) == expected  # both slots are whole again
 
 
-def test_a_flipped_bit_in_any_byte_of_a_slot_is_found(quick_path):
-    slot = begun(quick_path / "x", 1) / SLOTS[0]
-    content, rng = slot.read_bytes(), np.random.default_rng(0)
-    for place, bit in enumerate(rng.integers(8, size=len(content))):
-        slot.write_bytes(content[:place] + bytes([content[place] ^ 1 << int(bit)]) + content[place + 1 :])
-        with pytest.raises(FormatError, match=SLOTS[0]):
-            read_slot(slot)
-
-
-def test_a_slot_cut_at_any_length_is_found(quick_path):
-    slot = begun(quick_path / "x", 1) / SLOTS[0]
-    content = slot.read_bytes()
-    header = 8 + int.from_bytes(content[:8], "little")
-    for length in {*range(20), *range(header - 5, header + 20), *range(20, len(content), 37), len(content) - 1}:
-        slot.write_bytes(content[:length])
-        with pytest.raises(FormatError, match=SLOTS[0]):
-            read_slot(slot)
-
-
 def test_a_checkpoint_of_which_nothing_is_left_is_not_begun_anew_in_silence(quick_path, expected):
     folder = begun(quick_path / "x")
     for name in SLOTS:
@@ -179,94 +109,6 @@ def test_the_newest_slot_is_known_by_its_number_not_its_name(quick_path, expecte
     second.write_bytes(content[0])
     assert bits(fit(folder)) == expected
 
-
-STATE = {f"state.core.{k}": np.zeros((2, length, 2)) for k, length in enumerate(DATA.shape)} | {
-    "state.sigma": np.array(1.0),
-    "state.narrowest": np.array(1.0),
-    "state.idle_sweeps": np.array(0),
-}
-HISTORY = {
-    "history.sweep": np.array([1]),
-    **{f"history.{name}": np.ones(1) for name in ("seconds", "change", "loss", "sigma", "mean_weight", "held_out")},
-}
-GOOD = {**STATE, **HISTORY, "quiet": np.array(0)}
-
-
-def forged(folder, tensors, **changes):
-    """A slot that an enemy has made, checksum and all, of the fit that the checkpoint is of."""
-    real = read_slot(begun(folder, 1) / SLOTS[0])
-    description = {"fit": real.fit, "sweeps": 5, "sequence": 9, "ended": None, "axes": {}} | changes
-    description = {name: value for name, value in description.items() if value is not ...}
-    (folder / SLOTS[0]).write_bytes(b"".join(seal(tensors, changes.pop("kind", "checkpoint"), 1, description)))
-    return folder
-
-
-def without(name):
-    return {other: tensor for other, tensor in GOOD.items() if other != name}
-
-
-FORGERIES = {
-    "field missing": (GOOD, {"axes": ...}, r"lacks or adds \['axes'\]"),
-    "field too many": (GOOD, {"more": 1}, r"lacks or adds \['more'\]"),
-    "no fit": (GOOD, {"fit": []}, "does not tell which fit it is of"),
-    "no sequence number": (GOOD, {"sequence": True}, "no sequence number"),
-    "sweeps none": (GOOD, {"sweeps": 0}, "how many sweeps there may be"),
-    "status unknown": (GOOD, {"ended": "HAPPILY"}, "'HAPPILY' as the fit's status"),
-    "status no text": (GOOD, {"ended": []}, r"\[\] as the fit's status"),
-    "axes no object": (GOOD, {"axes": []}, "axes are not an object"),
-    "axes of another tensor": (GOOD, {"axes": {"state.core.0": [0, 1]}}, r"axes of state.core.0 are \[0, 1\]"),
-    "axes repeated": (GOOD, {"axes": {"state.core.0": [0, 0, 1]}}, r"axes of state.core.0 are \[0, 0, 1\]"),
-    "axes texts": (GOOD, {"axes": {"state.core.0": ["0", "1", "2"]}}, "axes of state.core.0 are"),
-    "dtype": (
-        GOOD | {"state.sigma": np.array(1, "f2")},
-        {},
-        "state.sigma has dtype F16; a checkpoint holds F32, F64, I64",
-    ),
-    "no quiet": (without("quiet"), {}, "how many sweeps were quiet"),
-    "quiet an array": (GOOD | {"quiet": np.zeros(3, int)}, {}, "how many sweeps were quiet"),
-    "no history": (without("history.loss"), {}, "not one record a sweep"),
-    "history ragged": (GOOD | {"history.loss": np.ones(2)}, {}, "not one record a sweep"),
-    "history empty": (
-        GOOD | {name: column[:0] for name, column in HISTORY.items()},
-        {},
-        "does not count the sweeps from 1",
-    ),
-    "history not counted": (GOOD | {"history.sweep": np.array([2])}, {}, "does not count the sweeps from 1"),
-    "core missing": (without("state.core.1"), {}, "checkpoint .*x: the state lacks 'core.1'"),
-    "core of another shape": (GOOD | {"state.core.1": np.zeros((2, 9, 2))}, {}, r"'core.1' of the state is float64 of"),
-    "core of another dtype": (
-        GOOD | {"state.core.1": np.zeros((2, 7, 2), "f4")},
-        {},
-        "'core.1' of the state is float32",
-    ),
-    "core not finite": (GOOD | {"state.core.1": np.full((2, 7, 2), np.nan)}, {}, "'core.1' .* NaN or infinite"),
-    "number missing": (without("state.sigma"), {}, "the state lacks 'sigma'"),
-    "number negative": (GOOD | {"state.sigma": np.array(-1.0)}, {}, "'sigma' of the state is not a number"),
-    "number an array": (GOOD | {"state.sigma": np.ones(2)}, {}, "'sigma' of the state is not a number"),
-}
-
-
-@pytest.mark.parametrize(("tensors", "changes", "words"), FORGERIES.values(), ids=FORGERIES.keys())
-def test_forged_slots_are_refused_in_plain_words(quick_path, tensors, changes, words):
-    folder = forged(quick_path / "x", tensors, **changes)
-    with pytest.raises(FormatError, match=words):
-        fit(folder)
-
-
-def test_the_slot_that_all_forgeries_vary_is_good(quick_path):
-    assert len(fit(forged(quick_path / "x", GOOD)).history) == 4
-
-
-def test_a_ring_is_no_slot_and_a_slot_no_ring(quick_path):
-    slot = begun(quick_path / "x", 1) / SLOTS[0]
-    with pytest.raises(FormatError, match=r"not a ring: .* 'checkpoint'"):
-        TensorRing.load(slot)
-    fit().ring.save(slot, force=True)
-    with pytest.raises(FormatError, match=r"not a checkpoint: .* 'ring'"):
-        read_slot(slot)
-
-
-# Other fits.
 
 OTHERS = {
     "shape": ({"data": DATA[:7]}, r"shape is \[8, 7, 6\] there and \[7, 7, 6\] here"),
@@ -330,9 +172,6 @@ def test_sweeps_count_where_they_change_what_a_sweep_does(quick_path):
         decompose(data, 2, solver=SampledTRALS(sweeps=5, tol=0), checkpoint=quick_path / "x")
 
 
-# Places.
-
-
 def test_a_file_is_no_checkpoint(quick_path):
     (quick_path / "x").write_text("mine")
     with pytest.raises(ArgumentError, match="is a file, not the folder of a checkpoint"):
@@ -375,9 +214,6 @@ except ringlet.errors.CheckpointError as error:
     assert run.stdout == f"cannot write checkpoint {quick_path / 'fixed' / 'x'}: Permission denied\n"
 
 
-# Full and failing disks.
-
-
 def assert_named(error, folder, code):
     assert isinstance(error, CheckpointError)
     assert isinstance(error, OutputError | OSError)
@@ -406,7 +242,7 @@ def test_saving_copies_no_core(quick_path):
     cores = [np.ones((1000, 20, 8)).transpose(1, 0, 2), np.ones((500, 8, 20)).transpose(1, 0, 2)]  # slice by slice
     ring = TensorRing(cores)
     saved = Saved(
-        (SweepRecord(1, 0.1, 0.2, 0.3, 0.4, 0.5),), 0, None, {f"core.{k}": core for k, core in enumerate(cores)}
+        (SweepRecord(1, 0.1, 0.2, 0.3, 0.4, 0.5),), 0, None, {f"cores.{k}": core for k, core in enumerate(cores)}
     )
     checkpoint = FitCheckpoint("x", quick_path, 1, 5, {"shape": [1000, 500]})
     checkpoint.save(saved)  # what is imported only once is not to be counted
@@ -416,8 +252,8 @@ def test_saving_copies_no_core(quick_path):
     tracemalloc.stop()
     assert peak < 0.1 * ring.nbytes
     state = read_checkpoint(quick_path).saved.state
-    assert all(np.array_equal(core, state[f"core.{k}"]) for k, core in enumerate(cores))
-    assert [core.strides for core in cores] == [state[f"core.{k}"].strides for k in range(2)]
+    assert all(np.array_equal(core, state[f"cores.{k}"]) for k, core in enumerate(cores))
+    assert [core.strides for core in cores] == [state[f"cores.{k}"].strides for k in range(2)]
 
 
 # What may fail in a real system. (A failing `close` has nothing more to lose: the file was synced.)
@@ -499,12 +335,10 @@ def test_a_first_save_that_fails_leaves_nothing_behind(quick_path, name):
     assert names_in(quick_path) == ["warm"]
 
 
-# Other processes.
-
 HOLDER = f"""
 import sys, time
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-from test_checkpoint import fit
+sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+from checkpointed_fits import fit
 def hold(state):
     if state.sweep == 3:
         print("three sweeps", flush=True)

@@ -40,11 +40,11 @@ def connected(address: str, *, seconds: float = _CONNECT_SECONDS) -> Iterator["C
         yield client
 
 
-def check_cluster(client: "Client") -> None:
-    """Raise an error if a cluster cannot run a fit, or might give other bits."""
+def check_cluster(client: "Client", within: float = _CONNECT_SECONDS) -> None:
+    """Raise an error if a cluster cannot run a fit, has no worker `within` some seconds, or might give other bits."""
     if client.status != "running":
         raise ExecutionError(f"the client of {describe(client)} is {client.status}; give one that is connected")
-    deadline = monotonic() + _CONNECT_SECONDS
+    deadline = monotonic() + within
     while not workers(client):
         if monotonic() > deadline:
             raise ExecutionError(f"{describe(client)} has no workers; start some, e.g. with: dask worker ADDRESS")

@@ -26,13 +26,14 @@ from ringlet.sources.stores import bytes_in_memory
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["DaskExecutor", "Placement", "Traffic"]
+__all__ = ["LEAST_SECONDS", "DaskExecutor", "Placement", "Traffic"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_LARGEST_ARRAY = 1 << 30  # bytes of data in memory that are sent to workers; stores they open themselves
-_LOOK_SECONDS = 2.0  # between two looks whether anybody still works
+LEAST_SECONDS = 0.05  # of a batch of work: below that, sending it costs more than doing it here
+_MOST_BYTES = 1 << 30  # of data in memory that are sent to workers; stores they open themselves
+_LOOK_SECONDS = 2.0  # between two checks that there are workers
 _GONE = ("cancelled", "lost")  # states of a task that will not end
 _ATTEMPTS = 5  # to send an item after its worker was lost
 
@@ -67,6 +68,10 @@ class DaskExecutor:
         ``direct_to_workers=False`` because it cannot reach them.
     patience : number
         Seconds that a fit waits for new workers when all are gone.
+    least_seconds : float
+        Work that takes less, by estimate, is not sent in batches of its own: give more where the network is slow.
+    most_bytes : int
+        Largest data in memory that are sent to the workers.
 
     Attributes
     ----------
@@ -75,8 +80,8 @@ class DaskExecutor:
 
     Notes
     -----
-    Data in memory are sent to the workers once a fit, up to 1 GB; keep larger ones in a store, e.g. zarr, that the
-    workers can open under the same path. A cluster runs the code that it is sent: use it in trusted networks only.
+    Data in memory are sent to the workers once a fit; keep large ones in a store, e.g. zarr, that the workers can open
+    under the same path. A cluster runs the code that it is sent: use it in trusted networks only.
 
     Examples
     --------
@@ -86,15 +91,26 @@ class DaskExecutor:
     >>> fit = ringlet.decompose(x, 20, executor=ringlet.DaskExecutor(client))  # doctest: +SKIP
     """
 
-    def __init__(self, client: "Client", patience: float = 60.0) -> None:
+    def __init__(
+        self,
+        client: "Client",
+        patience: float = 60.0,
+        *,
+        least_seconds: float = LEAST_SECONDS,
+        most_bytes: int = _MOST_BYTES,
+    ) -> None:
         check_number("patience", patience, above=0)
         distributed = import_distributed()
         if not isinstance(client, distributed.Client):
             raise ArgumentTypeError(f"client={client!r} is no client; give a distributed.Client")
         if client.asynchronous:
             raise ArgumentError("client is asynchronous, which is unsupported; give a distributed.Client(address)")
+        check_number("least_seconds", least_seconds, above=0)
+        check_number("most_bytes", most_bytes, at_least=0, whole=True)
         self._client = client
         self._patience = patience
+        self._least_seconds = least_seconds
+        self._most_bytes = most_bytes
         self.traffic = Traffic()
 
     @classmethod
@@ -117,20 +133,23 @@ class DaskExecutor:
     def place(self, source: Source) -> Iterator["Placement"]:
         """Make a source known to the workers, while the context is open."""
         size = bytes_in_memory(source)
-        if size > _LARGEST_ARRAY:
+        if size > self._most_bytes:
             raise ArgumentError(
                 f"data of {format_bytes(size)} in memory are too large to be sent to workers (at most "
-                f"{format_bytes(_LARGEST_ARRAY)}); keep them in a store that the workers can open, e.g. zarr"
+                f"{format_bytes(self._most_bytes)}); keep them in a store that the workers can open, e.g. zarr"
             )
         with named_failures(self._client):
             check_cluster(self._client)
-        yield Placement(self._client, source, self.traffic, self._patience)
+        yield Placement(self._client, source, self.traffic, patience=self._patience, least_seconds=self._least_seconds)
 
 
 class Placement:
     """A source that the workers of a cluster hold; functions can be mapped over parts of it."""
 
-    def __init__(self, client: "Client", source: Source, traffic: Traffic, patience: float) -> None:
+    def __init__(
+        self, client: "Client", source: Source, traffic: Traffic, *, patience: float, least_seconds: float
+    ) -> None:
+        self.least_seconds = least_seconds
         self._client = client
         self._patience = patience
         self._source = Parcel(source)

@@ -16,11 +16,11 @@ _SPREAD = 16  # blocks of stored data that are read, unless a chunk is larger
 _SLAB_ENTRIES = 1 << 22
 
 
-def outlier_share(fit: Fit) -> float:
+def outlier_share(fit: Fit, sampled_entries: int = _SAMPLED_ENTRIES) -> float:
     """Share of the observed entries that are outliers of a fit (weight below one half).
 
-    Of large tensors only evenly spaced slices of their longest mode are used, of stored ones evenly spaced blocks of
-    chunks.
+    Of tensors of more than about `sampled_entries` entries only evenly spaced slices of their longest mode are used, of
+    stored ones evenly spaced blocks of chunks.
 
     Examples
     --------
@@ -31,22 +31,22 @@ def outlier_share(fit: Fit) -> float:
     1
     """
     doubted = observed = 0
-    for block in _spread_blocks(fit):
+    for block in _spread_blocks(fit, sampled_entries):
         weights = fit.weights(block)
         observed += int(np.count_nonzero(~np.isnan(weights)))
         doubted += int(np.count_nonzero(weights < _DOUBT))
     return doubted / observed if observed else 0.0
 
 
-def _spread_blocks(fit: Fit) -> list[tuple[Any, ...]]:
-    """Blocks of about two million entries in total, spread over the tensor."""
+def _spread_blocks(fit: Fit, entries: int) -> list[tuple[Any, ...]]:
+    """Blocks of about so many entries in total, spread over the tensor."""
     shape, size = fit.ring.shape, fit.ring.size
     if fit.chunks is None:
         mode = int(np.argmax(shape))
-        slices = min(shape[mode], max(1, _SAMPLED_ENTRIES * shape[mode] // size))
+        slices = min(shape[mode], max(1, entries * shape[mode] // size))
         return [(*[slice(None)] * mode, np.linspace(0, shape[mode] - 1, slices).astype(np.intp), ...)]
-    blocks = aligned_blocks(fit.chunks, _SAMPLED_ENTRIES // _SPREAD)
-    count = min(len(blocks), max(1, _SAMPLED_ENTRIES * len(blocks) // size))
+    blocks = aligned_blocks(fit.chunks, entries // _SPREAD)
+    count = min(len(blocks), max(1, entries * len(blocks) // size))
     return [blocks[place] for place in np.linspace(0, len(blocks) - 1, count).astype(int)]
 
 

@@ -52,15 +52,15 @@ class Survey:
         return tuple(tuple(int(i) for i in np.flatnonzero(counts == 0)) for counts in self.counts)
 
 
-def survey(source: Source, spread: Spread | None = None) -> Survey:
+def survey(source: Source, spread: Spread | None = None, block_entries: int | None = None) -> Survey:
     """Survey a source like `look_over`, and raise an error for data without any observed entry."""
-    found = look_over(source, spread)
+    found = look_over(source, spread, block_entries)
     if not found.observed:
         raise ArgumentError("no entry of the data is observed: everything is NaN or masked (mask: True = observed)")
     return found
 
 
-def look_over(source: Source, spread: Spread | None = None) -> Survey:
+def look_over(source: Source, spread: Spread | None = None, block_entries: int | None = None) -> Survey:
     """Read a source once, a block at a time; raise an error for infinite entries.
 
     Parameters
@@ -68,9 +68,11 @@ def look_over(source: Source, spread: Spread | None = None) -> Survey:
     source : Source
     spread : callable, optional
         Maps a function over lists of blocks, e.g. on a cluster.
+    block_entries : int, optional
+        Read about this number of entries at a time.
     """
     shape = source.shape
-    blocks = slabs(shape) if source.chunks is None else aligned_blocks(source.chunks)
+    blocks = slabs(shape, block_entries) if source.chunks is None else aligned_blocks(source.chunks, block_entries)
     shares = [blocks[start : start + _BLOCKS_A_SHARE] for start in range(0, len(blocks), _BLOCKS_A_SHARE)]
     if spread is not None and len(shares) > 1:
         looks = list(spread(_look, None, shares))

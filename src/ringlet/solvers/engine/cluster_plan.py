@@ -5,6 +5,7 @@ from math import ceil, prod
 
 from ringlet.amounts import format_bytes
 from ringlet.checks import check_number
+from ringlet.execution import LEAST_SECONDS
 from ringlet.solvers.engine.cluster_regions import region_tasks
 from ringlet.solvers.engine.core_plan import GEMM_RATE
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
@@ -53,8 +54,8 @@ class Distribution:
         )
 
 
-def distribute(plan: FitPlan, workers: int) -> Distribution:
-    """Predict a sweep of a plan on this number of workers.
+def distribute(plan: FitPlan, workers: int, least_seconds: float = LEAST_SECONDS) -> Distribution:
+    """Predict a sweep of a plan on this number of workers, with batches of at least `least_seconds` of work.
 
     The pieces of the passes over the data are shared; sampling, the Gram matrix and the solve stay with the driver, and
     every task costs client and scheduler a little.
@@ -79,7 +80,7 @@ def distribute(plan: FitPlan, workers: int) -> Distribution:
         products, reads = (4, 2) if searches else (core.passes, 1)
         work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
         travel = _of_regions if 1 < prod(core.grid) >= workers else _of_batches
-        batches, sent, received = travel(core, plan.rank, itemsize, workers, reads)
+        batches, sent, received = travel(core, plan.rank, itemsize, workers, reads, least_seconds)
         if batches == 1:  # not worth sending
             seconds += here + work
             continue
@@ -90,12 +91,12 @@ def distribute(plan: FitPlan, workers: int) -> Distribution:
 
 
 def _of_batches(
-    core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int
+    core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int, least_seconds: float
 ) -> tuple[int, int, int]:
     """Batches of a pass, bytes sent and bytes received: the other cores once a pass, rows with every batch."""
     numbers = _numbers(core, rank)
     pieces = len(core.plan.pieces)
-    batches = batch_count(core.plan, pieces, workers)
+    batches = batch_count(core.plan, pieces, workers, least_seconds)
     rows = numbers.pop(core.plan.mode) * itemsize
     copies, parts = (1, 1) if core.plan.tile_mode is None else (batches, pieces)  # every tile has rows of all slices
     common = sum(numbers) * itemsize + 8 * sum(core.plan.sizes)
@@ -103,7 +104,7 @@ def _of_batches(
 
 
 def _of_regions(
-    core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int
+    core: CoreCost, rank: tuple[int, ...], itemsize: int, workers: int, passes: int, _least_seconds: float
 ) -> tuple[int, int, int]:
     """The same where workers take regions, each with its slices of all cores."""
     regions = prod(core.grid)

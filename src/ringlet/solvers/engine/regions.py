@@ -21,11 +21,21 @@ Floats: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Regions:
-    """All entries of stored data, in regions of whole chunks, of which one is in memory and the next is being read."""
+    """All entries of stored data, in regions of whole chunks, of which one is in memory and the next is being read.
 
-    def __init__(self, source: Source, *, ahead: bool) -> None:
+    Parameters
+    ----------
+    source : Source
+        With chunks.
+    ahead : bool
+        There is memory for the next region.
+    entries : int
+        Of a region, about; at least one chunk. Bits depend on it, so fits use one number for all data.
+    """
+
+    def __init__(self, source: Source, *, ahead: bool, entries: int = REGION_ENTRIES) -> None:
         assert source.chunks is not None  # noqa: S101 - only stores have regions
-        self.blocks = aligned_blocks(source.chunks, REGION_ENTRIES)
+        self.blocks = aligned_blocks(source.chunks, entries)
         natural = tuple(range(len(source.shape)))
         self._read: Ahead[int, ArraySource] = Ahead(lambda number: hold(source, self.blocks[number], natural), ahead)
         self._only: ArraySource | None = None

@@ -101,7 +101,9 @@ class StreamedPass:
         self._weights_room = weights_room
         self._work: BlockWork | None = None  # here, where it is needed
         placement = resources.placement
-        self._batches = 1 if placement is None else batch_count(plan, len(self._pieces), placement.slots)
+        self._batches = 1
+        if placement is not None:
+            self._batches = batch_count(plan, len(self._pieces), placement.slots, placement.least_seconds)
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
         """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights W o P; on a cluster these are not kept."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.execution import LEAST_SECONDS
 from ringlet.solvers.engine.block_work import BlockWork, PassInputs
 from ringlet.solvers.engine.core_plan import CorePlan, Piece
 from ringlet.solvers.engine.prefetch import hold
@@ -22,7 +23,6 @@ __all__ = ["ENTRY_SECONDS", "Batch", "batch_count", "split_pieces", "work_on_bat
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
 
-_LEAST_SECONDS = 0.05  # of a batch: below that, sending it costs more than working on it
 _BATCHES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
 ENTRY_SECONDS = 1e-8  # for reading and weighting an entry, beside the products
 
@@ -48,10 +48,13 @@ class Batch:
     direction: Floats | None
 
 
-def batch_count(plan: CorePlan, pieces: int, slots: int) -> int:
-    """How many batches a pass is worth, on this number of slots; 1: it is not worth sending."""
+def batch_count(plan: CorePlan, pieces: int, slots: int, least_seconds: float = LEAST_SECONDS) -> int:
+    """How many batches a pass is worth, on this number of slots; 1: it is not worth sending.
+
+    A batch has to take `least_seconds`, by estimate.
+    """
     seconds = 2 * plan.seconds + plan.entries * ENTRY_SECONDS
-    return max(1, min(pieces, int(seconds / _LEAST_SECONDS), _BATCHES_A_SLOT * slots))
+    return max(1, min(pieces, int(seconds / least_seconds), _BATCHES_A_SLOT * slots))
 
 
 def split_pieces(pieces: Sequence[Piece], count: int, rows: Floats, direction: Floats | None) -> list[Batch]:

@@ -224,6 +224,10 @@ class Algorithm:
                 state = state.with_core(k, core)
         return state
 
+    def released(self, state: FitState) -> FitState:
+        """The state without its Gram matrices, which are computed again if needed: plans count those of one state."""
+        return replace(state, grams=GramChain(state.cores, self.mapper))
+
     def on(self, problem: Problem, placement: Placement | None) -> "Algorithm":
         """The same for the same tensor with other entries observed; this one reads no more."""
         self.engine.close()
@@ -308,8 +312,14 @@ class RingRun:
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""
-        self._state, report = self._algorithm.sweep(self._state, number)
+        self._state, report = self._algorithm.sweep(self._taken(), number)
         return report
+
+    def _taken(self) -> FitState:
+        """The state; without its Gram matrices it stays here, too, in case the sweep is interrupted."""
+        state = self._state
+        self._state = self._algorithm.released(state)
+        return state
 
     def snapshot(self) -> RingSnapshot:
         """The present model."""
@@ -342,6 +352,11 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
     closes = all(after == bonds[(k + 1) % len(bonds)][0] for k, (_, after) in enumerate(bonds))
     if any(len(found) != 3 for found in shapes) or not closes or tuple(found[1] for found in shapes) != shape:
         raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of shape {shape}")
+    for name in ("sigma", "narrowest", "idle_sweeps", "penalties.ridge", "penalties.smooth", "penalties.width"):
+        if name in saved and np.min(saved[name]) < 0:
+            raise FormatError(f"{name!r} of the state is negative")
+    if state.penalties.width == 0:
+        raise FormatError("'penalties.width' of the state is zero")
     rank = tuple(before for before, _ in bonds)
     plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
     state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)

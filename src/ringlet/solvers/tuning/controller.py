@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan, prod
 
-from ringlet.errors import ArgumentError, DataWarning, warn
+from ringlet.errors import ArgumentError, DataWarning, FormatError, warn
 from ringlet.execution import Placement, Threads
 from ringlet.ring import TensorRing
 from ringlet.robust import LOSSES, Kernel
@@ -364,6 +364,8 @@ class TunedRun:
     def resume(self, state: RunState) -> None:
         """Continue from a state."""
         self._rounds = from_names(self._rounds, state, "tuning.")
+        if sorted(self._rounds.parameters.queue) != list(range(len(self._open))):
+            raise FormatError("'tuning.parameters.queue' of the state is not an order of the tuned parameters")
         self._growth.state, self._parameters.state = self._rounds.growth, self._rounds.parameters
         if self._rounds.closing:
             self._see_all()

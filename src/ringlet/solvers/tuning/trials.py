@@ -60,7 +60,7 @@ class Trials:
 
     def candidate(self, state: FitState, report: SweepReport) -> Candidate:
         """A state with its residuals at the held-out entries."""
-        return Candidate(state, report, self.validator.residuals(state.cores))
+        return Candidate(self.algorithm.released(state), report, self.validator.residuals(state.cores))
 
     def with_cores(self, candidate: Candidate, cores: Sequence[Core]) -> Candidate:
         """The same with other cores, of other bonds perhaps."""
@@ -68,7 +68,7 @@ class Trials:
 
     def swept(self, state: FitState, number: int, trial: int = Trial.ROUND) -> Candidate:
         """Where a sweep leads from a state."""
-        return self.candidate(*self.algorithm.sweep(state, number + trial * _TRIALS))
+        return self.candidate(*self.algorithm.sweep(self.algorithm.released(state), number + trial * _TRIALS))
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """Where the update of one core leads from a state."""
@@ -82,7 +82,7 @@ class Trials:
         After each such update the held-out entries choose: a trial costs one core update, not a sweep. `due` names the
         parameter for every mode that has one.
         """
-        state, size, helped, reports = before.state, before.parameters, False, []
+        state, size, helped, reports = self.algorithm.released(before.state), before.parameters, False, []
         exact = self.error(before) < _EXACT
         for mode in range(len(state.cores)):
             here, given = state, state.penalties

@@ -1,20 +1,26 @@
-"""AWRTRD and SAWRTRD: against a dense reference, and the promises about bits, units and inputs."""
+"""AWRTRD and SAWRTRD: against a dense reference, and the promises about states, bits, units and inputs."""
 
 import math
 import os
 import signal
 import threading
 import tracemalloc
+from contextlib import closing
+from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
 import pytest
 
 import ringlet
-from oracles import dense, random_cores
+from oracles import dense, fast_dense, random_cores
 from reference_awrtrd import sweep as reference_sweep
 from reference_awrtrd import trals_sweep
 from ringlet import AWRTRD, SAWRTRD, TensorRing, complete, decompose
-from ringlet.solvers.engine import core_plan as plan_module
+from ringlet.solvers.base import Problem, first_look
+from ringlet.solvers.engine.block_work import pieces_of
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.sawrtrd.algorithm import Algorithm
+from ringlet.sources import as_source
 
 
 def damaged(shape=(12, 11, 10), rank=(2, 3, 2), seed=0, outliers=0.1):
@@ -67,30 +73,18 @@ def test_sampling_everything_gives_the_bits_of_awrtrd():
     assert bits(a.ring) == bits(b.ring) == bits(c.ring)
 
 
-@pytest.fixture
-def many_pieces(monkeypatch):
-    """Blocks and operators so small that even little data are cut into many pieces and tiles."""
-    plan_module.plan_core.cache_clear()
-    monkeypatch.setattr(plan_module, "_BLOCK_LEAST", 1 << 10)
-    monkeypatch.setattr(plan_module, "_BLOCK_MOST", 1 << 10)
-    monkeypatch.setattr(plan_module, "_OPERATOR_BYTES", 1 << 10)
-    yield
-    plan_module.plan_core.cache_clear()
-
-
-@pytest.mark.parametrize("solver", [AWRTRD, SAWRTRD])
+@pytest.mark.parametrize("solver", [AWRTRD(sweeps=2, tol=0), SAWRTRD(samples=8000, sweeps=2, tol=0)])
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8])
-def test_seed_gives_same_bits_on_any_thread_count(solver, dtype, many_pieces):
-    _, x, _ = damaged((40, 30, 3, 12), (4, 3, 2, 3))
+def test_seed_gives_same_bits_on_any_thread_count(solver, dtype):
+    shape, rank = (80, 70, 3, 48), (4, 3, 2, 3)
+    plans = [core.plan for core in solver.plan(shape, rank, np.dtype(dtype)).cores]
+    assert sum(len(pieces_of(plan)) > 2 for plan in plans) >= 2  # the work is cut
+    x = fast_dense(random_cores(shape, rank)) + 3.0
     x = np.clip(x * 8, 0, 255).astype(dtype)
-    mask = np.random.default_rng(0).random(x.shape) < 0.8
-    extra = {"samples": 400} if solver is SAWRTRD else {}
-    fits = [
-        decompose(x, (4, 3, 2, 3), mask=mask, seed=7, solver=solver(sweeps=3, tol=0, threads=threads, **extra))
-        for threads in (1, 2, 3, 2)
-    ]
+    mask = np.random.default_rng(0).random(x.shape, np.float32) < 0.8
+    fits = [decompose(x, rank, mask=mask, seed=7, solver=replace(solver, threads=threads)) for threads in (1, 2, 3)]
     assert len({bits(fit.ring) for fit in fits}) == 1
-    other = decompose(x, (4, 3, 2, 3), mask=mask, seed=8, solver=solver(sweeps=3, tol=0, **extra))
+    other = decompose(x, rank, mask=mask, seed=8, solver=solver)
     assert bits(other.ring) != bits(fits[0].ring)
 
 
@@ -291,3 +285,53 @@ def test_a_pilot_without_data_is_no_sign_of_convergence(solver):
         assert record.mean_weight != 0.0
     assert any(np.isnan(record.loss) for record in fit.history)
     assert fit.status.name != "CONVERGED"
+
+
+def algorithm_of(x, rank, solver, mask=None):
+    source = as_source(x, mask)
+    return Algorithm.of(solver, Problem(source, first_look(source, None), rank, seed=3), Resources())
+
+
+def frozen(state):
+    """All numbers of a state, and which arrays hold them."""
+    grams = [state.grams.without(k).dense().tobytes() for k in range(len(state.cores))]
+    return [core.tobytes() for core in state.cores], grams, state.penalties, state.sigma, state.narrowest
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        AWRTRD(ridge=0.1, smooth=0.3, threads=1),
+        SAWRTRD(samples=40, threads=1),
+        SAWRTRD(samples=40, sampling="leverage-rows", scaling="local", threads=1),
+    ],
+)
+def test_a_step_leaves_the_state_it_is_taken_from_untouched(solver):
+    _, x, _ = damaged()
+    mask = np.random.default_rng(0).random(x.shape) < 0.8
+    algorithm = algorithm_of(x, (2, 3, 2), solver, mask)
+    with closing(algorithm.engine):
+        start = algorithm.init()
+        state, _ = algorithm.sweep(start, 1)
+        for core in state.cores:
+            core.flags.writeable = False
+        before, cores = frozen(state), state.cores
+        swept = [algorithm.sweep(state, 2) for _ in range(2)]
+        for k in range(3):
+            updates = [algorithm.update(state, 2, k, alone=True) for _ in range(2)]
+            assert frozen(updates[0][0]) == frozen(updates[1][0])
+            assert updates[0][1].moved
+            assert all(core is updates[0][0].cores[mode] for mode, core in enumerate(state.cores) if mode != k)
+    assert state.cores is cores
+    assert frozen(state) == before
+    assert frozen(swept[0][0]) == frozen(swept[1][0]) != before  # the same step twice gives the same bits
+    assert swept[0][1] == swept[1][1]
+
+
+def test_a_state_is_immutable():
+    _, x, _ = damaged()
+    algorithm = algorithm_of(x, (2, 3, 2), AWRTRD())
+    state = algorithm.init()
+    for field in fields(state):
+        with pytest.raises(FrozenInstanceError):
+            setattr(state, field.name, None)

@@ -60,7 +60,12 @@ def test_set_aside_after_any_sweep_a_fit_ends_in_the_same_bits(quick_path, data,
             data, RANK, solver=solver, checkpoint=folder, callback=lambda state, last=last: state.sweep == last
         )
         assert stopped.status is Status.STOPPED
-        assert bits(decompose(data, RANK, solver=solver, checkpoint=folder)) == bits(whole)
+        swept = []
+        resumed = decompose(
+            data, RANK, solver=solver, checkpoint=folder, callback=lambda state, swept=swept: swept.append(state.sweep)
+        )
+        assert swept == list(range(last + 1, len(whole.history) + 1))  # it went on, and did not begin again
+        assert bits(resumed) == bits(whole)
         assert bits(decompose(data, RANK, solver=solver, checkpoint=folder)) == bits(whole)  # and stays so
 
 

@@ -1,17 +1,33 @@
-"""Sizes of cores: they are held together, and no digit is lost by that."""
+"""Cores as arrays: unfolded and folded back, merged, and balanced without losing a digit."""
 
 import numpy as np
 import pytest
 
 import ringlet
 from oracles import random_cores
-from ringlet.ring.balance import balanced
+from ringlet.ring.chain import balanced_cores, merge, refold, unfold
+
+
+def test_rows_of_an_unfolded_core_are_its_slices_and_fold_back():
+    core = random_cores((5, 4), (2, 3))[0]
+    rows = unfold(core)
+    for i, row in enumerate(rows):
+        np.testing.assert_array_equal(row, core[:, i].ravel())
+    np.testing.assert_array_equal(refold(rows, 2, 3), core)
+    assert unfold(core, np.float32).dtype == np.float32
+
+
+def test_slices_of_merged_cores_are_products_of_slices():
+    first, second, third = random_cores((3, 4, 2), (2, 3, 5), seed=2)
+    merged = merge([first, second, third])
+    assert merged.shape == (2, 24, 2)
+    np.testing.assert_allclose(merged[:, (1 * 4 + 3) * 2 + 1], first[:, 1] @ second[:, 3] @ third[:, 1])
 
 
 def test_the_tensor_is_the_same_to_the_bit():
     cores = [core.astype(np.float32) for core in random_cores((5, 6, 7), (2, 3, 4), seed=1)]
     drifted = [np.ldexp(core, shift) for core, shift in zip(cores, (30, -50, 20), strict=True)]
-    again = balanced(drifted)
+    again = balanced_cores(drifted)
     sizes = [np.abs(core).max() for core in again]
     assert max(sizes) <= 4 * min(sizes)
     for core, back in zip(cores, again, strict=True):
@@ -22,11 +38,11 @@ def test_the_tensor_is_the_same_to_the_bit():
 
 @pytest.mark.parametrize("spoilt", [0.0, np.inf, np.nan])
 def test_cores_without_a_size_are_left_alone(spoilt):
-    assert balanced([np.full((1, 2, 1), spoilt), np.full((1, 2, 1), 2.0**40)]) is None
+    assert balanced_cores([np.full((1, 2, 1), spoilt), np.full((1, 2, 1), 2.0**40)]) is None
 
 
 def test_cores_that_are_near_enough_are_left_alone():
-    assert balanced([np.full((1, 2, 1), 100.0), np.ones((1, 2, 1))]) is None
+    assert balanced_cores([np.full((1, 2, 1), 100.0), np.ones((1, 2, 1))]) is None
 
 
 def test_a_fit_from_drifted_cores_has_the_bits_of_one_from_even_cores():

@@ -1,15 +1,14 @@
-"""Holes that no neighbour speaks for: guides from coarse medians, and entries held out as others are missing."""
+"""Holes that no neighbour determines: guides from coarse medians of their surroundings."""
 
 import numpy as np
 import pytest
 from skimage import data, transform
 
 from ringlet import decompose
-from ringlet.solvers.tuning import controller as automatic_run
-from ringlet.solvers.tuning import holdout as heldout
-from ringlet.solvers.tuning.holdout import Judge, Lot
 from ringlet.solvers.tuning.hole_guides import guide_holes
+from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import as_source
+from tuning_fits import tuned
 
 WHOLE = (slice(None),) * 3
 
@@ -124,95 +123,27 @@ def photo(short=120):
     return transform.resize(x, (round(x.shape[0] * scale), round(x.shape[1] * scale)), anti_aliasing=True)
 
 
-def test_a_hole_in_a_photo_is_filled_better_with_guides(monkeypatch):
+def test_a_hole_in_a_photo_is_filled_better_with_guides():
     x = photo()
     observed = np.ones(x.shape, bool)
     for row in range(10, 100, 24):
         observed[row : row + 12, 20 + row : 50 + row] = False
 
-    def error():
-        found = [np.asarray(decompose(x, mask=observed, seed=seed).ring) for seed in range(3)]
+    def error(guides):
+        policy = TuningPolicy(hole_guides=guides)
+        found = [np.asarray(tuned(x, mask=observed, seed=seed, policy=policy).ring) for seed in range(3)]
         return np.mean([np.sqrt(np.mean((one - x)[~observed] ** 2)) for one in found])
 
-    guided = error()
-    monkeypatch.setattr(automatic_run, "guide_holes", lambda source, *_: source)
-    assert guided < 0.8 * error()
+    assert error(True) < 0.8 * error(False)
 
 
 @pytest.mark.parametrize("rank", [4, "auto"])
-def test_guides_do_not_harm_the_entries_around_a_hole(rank, monkeypatch):
+def test_guides_do_not_harm_the_entries_around_a_hole(rank):
     i, j, k = np.ogrid[:60, :50, :12]
     truth = np.sin(i / 9) * np.cos(j / 8) + np.cos(k / 5 + i / 20)
     observed = with_hole(truth.shape)
     x = truth + 0.05 * np.random.default_rng(0).standard_normal(truth.shape)
     guided = np.asarray(decompose(x, rank, mask=observed).ring) - truth
-    monkeypatch.setattr(automatic_run, "guide_holes", lambda source, *_: source)
-    plain = np.asarray(decompose(x, rank, mask=observed).ring) - truth
+    plain = np.asarray(tuned(x, rank, mask=observed, policy=TuningPolicy(hole_guides=False)).ring) - truth
     assert np.std(guided[observed]) < 1.05 * np.std(plain[observed])
     assert np.std(guided[~observed]) < 0.5 * np.std(plain[~observed])
-
-
-def test_a_lot_draws_together_what_is_missing_together():
-    lot = Lot.of((60, 50, 3), 0.1, seed=0, together=(2,))
-    together = lot.drawn_together(WHOLE, (0, 1, 2))
-    assert (together == together[..., :1]).all()
-    assert 0.03 < together.mean() < 0.07
-    assert 0.08 < lot.drawn(WHOLE, (0, 1, 2)).mean() < 0.12
-    part = (np.array([4, 9]), slice(3, 8), slice(1, 2))
-    np.testing.assert_array_equal(lot.drawn_together(part, (2, 1, 0)), together[np.ix_([4, 9], range(3, 8), [1])].T)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "share", "besides", "expected"),
-    [
-        ((60, 50, 3), 0.5, 0.0, ()),
-        ((60, 50, 3), 0.9, 0.0, ()),  # by chance three quarters of the pixels are missing whole
-        ((60, 50, 1), 0.5, 0.0, (2,)),
-        ((60, 50, 1), 0.5, 0.1, (2,)),  # and single entries, such as black ones where black means missing
-        ((60, 50, 1), 0.05, 0.5, ()),
-        ((60, 1, 1), 0.5, 0.0, (2,)),  # two modes have to be left
-        ((1, 1, 1), 0.0, 0.0, ()),
-    ],
-)
-def test_held_out_entries_are_missing_as_the_others(pattern, share, besides, expected):
-    shape = (60, 50, 3)
-    rng = np.random.default_rng(0)
-    observed = (rng.random(pattern) >= share) & (rng.random(shape) >= besides)
-    _, lot = Judge.of(as_source(rng.random(shape), observed), int(observed.sum()), 0)
-    assert lot.together == expected
-
-
-def test_a_single_missing_entry_does_not_change_how_pixels_are_judged():
-    x, rng = photo(), np.random.default_rng(0)
-    observed = np.repeat(rng.random((*x.shape[:2], 1)) < 0.6, 3, axis=2)
-    damaged = np.where(rng.random((*x.shape[:2], 1)) < 0.1, 1.0, x)  # white pixels
-    errors = []
-    for also_missing in (0, 1):
-        observed.flat[np.flatnonzero(observed)[:also_missing]] = False
-        errors.append(np.std(np.asarray(decompose(damaged, mask=observed).ring) - x))
-    assert errors[1] < 1.1 * errors[0] < 0.06
-
-
-def test_pixels_held_out_together_judge_the_missing_share():
-    rng = np.random.default_rng(0)
-    shape = (90, 80, 3)
-    observed = np.broadcast_to(rng.random((90, 80, 1)) < 0.4, shape)
-    x = rng.standard_normal(shape)
-    judge, lot = Judge.of(as_source(x, observed), int(observed.sum()), 0)
-    held = lot.drawn(WHOLE, (0, 1, 2)) & observed
-    together = lot.drawn_together(WHOLE, (0, 1, 2))[held]
-    residuals = np.where(together, 0.2, 0.1)
-    missing = 1 - observed.mean()
-    near = np.exp(-0.5 * (residuals / 0.3) ** 2)  # the widest kernel
-    share = np.where(together, missing / together.sum(), (1 - missing) / (~together).sum())
-    expected = np.sqrt(np.sum(share * near * residuals**2) / np.sum(share * near))
-    assert judge.error(residuals) == pytest.approx(expected, rel=1e-6)
-
-
-def test_missing_pixels_are_not_overfitted(monkeypatch):
-    x = photo(160)
-    observed = np.broadcast_to(np.random.default_rng(0).random((*x.shape[:2], 1)) < 0.3, x.shape)
-    together = np.asarray(decompose(x, mask=observed).ring) - x
-    monkeypatch.setattr(heldout, "_missing_together", lambda *_: ())
-    single = np.asarray(decompose(x, mask=observed).ring) - x
-    assert np.std(together[~observed]) < 0.75 * np.std(single[~observed])

@@ -5,38 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import xarray
 from scipy.optimize import minimize
 
+from extended_rings import CORES, EXACT, FRAME, RANK, SHAPE, TRUTH, close, fit_of, head
 from oracles import fast_dense, random_cores, subchain, unfolding
 from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
 from ringlet.baselines import TRSVD
-from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, IndexingError
+from ringlet.errors import ArgumentError, DataWarning, IndexingError
+from ringlet.solvers.streaming.extend import RingExtender
 from ringlet.sources import ArraySource
 
 RNG = np.random.default_rng(0)
-SHAPE, RANK = (9, 8, 3, 12), (3, 2, 3, 2)
-CORES = random_cores(SHAPE, RANK, seed=1)
-TRUTH = fast_dense(CORES)
-FRAME = TRUTH[..., 11:]
-EXACT = AWRTRD(sweeps=300, tol=1e-13, ridge=0)
-
-
-def head(cores, count, mode=-1):
-    """The ring of the first slices."""
-    cores = list(cores)
-    cores[mode] = cores[mode][:, :count]
-    return TensorRing(cores)
-
-
-def fit_of(cores, count, solver=EXACT, mode=-1):
-    """A fit of exact data that starts from the exact ring, and so ends there."""
-    ring = head(cores, count, mode)
-    return decompose(np.asarray(ring), ring.rank, solver=solver, init=ring)
-
-
-def close(found, expected, tol):
-    assert np.abs(np.asarray(found) - expected).max() < tol * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("ridge", [0, "auto"])  # the automatic one vanishes where all entries are trusted
@@ -67,19 +46,6 @@ def test_outliers_in_new_slices_weigh_nothing_and_change_nothing():
     weights = fit.weights((..., slice(10, 12)))
     assert weights[wrong].max() < 1e-6
     assert weights[~wrong].min() > 1 - 1e-9
-
-
-def test_missing_entries_by_nan_mask_or_masked_array_are_the_same():
-    seen = RNG.random(TRUTH[..., 10:].shape) < 0.5
-    gaps = np.where(seen, TRUTH[..., 10:], np.nan)
-    fit = fit_of(CORES, 10)
-    by_nan = fit.extend(gaps)
-    by_mask = fit.extend(TRUTH[..., 10:], mask=seen)
-    by_ma = fit.extend(np.ma.masked_array(TRUTH[..., 10:], ~seen))
-    close(by_nan.ring, TRUTH, 1e-6)
-    for other in (by_mask, by_ma):
-        assert all(np.array_equal(a, b) for a, b in zip(by_nan.ring.cores, other.ring.cores, strict=True))
-    np.testing.assert_array_equal(np.isnan(by_nan.weights((..., slice(10, None)))), ~seen)
 
 
 LOSSES = {
@@ -139,10 +105,12 @@ def assert_same_slices(ring, cores, rows):
 
 def patient(fit):
     """The fit, to be extended until new slices have settled to rounding."""
-    continuation = fit._continuation
-    return replace(
-        fit, _continuation=replace(continuation, solver=replace(continuation.solver, sweeps=2000, tol=1e-13))
-    )
+    return with_state(fit, solver=replace(fit._extender.state.solver, sweeps=2000, tol=1e-13))
+
+
+def with_state(fit, **changes):
+    """The fit, to be extended from another state."""
+    return replace(fit, _extender=RingExtender(replace(fit._extender.state, **changes)))
 
 
 @pytest.mark.parametrize("count", [1, 4])
@@ -162,7 +130,7 @@ def test_penalties_that_a_fit_has_chosen_stay_in_force():
     noisy[rng.random(wave.shape) < 0.4] = np.nan
     solver = AWRTRD(sweeps=40, loss="l2", smooth="auto", tol=1e-9)
     fit = decompose(noisy[..., :20], (3, 3, 2, 3), solver=solver)
-    chosen = fit._continuation.penalties
+    chosen = fit._extender.state.penalties
     assert chosen.smooth[3] > 0
     assert chosen.ridge > 0
     fit, slices = patient(fit), wave[..., 20:]
@@ -178,8 +146,7 @@ def test_penalties_that_a_fit_has_chosen_stay_in_force():
 def test_a_kernel_width_that_a_fit_has_chosen_stays_in_force():
     noisy = TRUTH + 0.5 * np.abs(TRUTH).max() * RNG.standard_normal(TRUTH.shape)
     fit = decompose(noisy[..., :10], RANK, solver=AWRTRD(sweeps=20, sigma_min=1e-3))
-    chosen = replace(fit._continuation.penalties, width=0.5)
-    narrow = replace(fit, _continuation=replace(fit._continuation, penalties=chosen))
+    narrow = with_state(fit, penalties=replace(fit._extender.state.penalties, width=0.5))
     grown, narrower = fit.extend(noisy[..., 10:]), narrow.extend(noisy[..., 10:])
     assert narrower.sigma < 0.7 * grown.sigma
     assert narrower.history[0].sigma == grown.history[0].sigma  # it waits until the other cores have moved
@@ -342,38 +309,6 @@ def test_data_times_a_constant_give_the_ring_times_it():
     np.testing.assert_allclose(grown(1024.0 * x), 1024.0 * grown(x), rtol=1e-5, atol=1e-5)
 
 
-def test_slices_without_data_are_filled_from_their_neighbours():
-    slices = TRUTH[..., 9:].copy()
-    slices[..., 1] = np.nan
-    with pytest.warns(DataWarning, match="1 of the new slices hold no observed entry"):
-        fit = fit_of(CORES, 9).extend(slices, refresh=0)
-    core = fit.ring.cores[-1]
-    np.testing.assert_allclose(core[:, 10], (core[:, 9] + core[:, 11]) / 2, atol=1e-12)
-    close(np.asarray(fit.ring)[..., [9, 11]], TRUTH[..., [9, 11]], 1e-9)
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_stream_survives_frames_without_any_data(count):
-    fit = fit_of(CORES, 9)
-    with pytest.warns(DataWarning, match="none of the new slices holds an observed entry; they repeat the last slice"):
-        grown = fit.extend(np.full((9, 8, 3, count), np.nan))
-    for old, new in zip(fit.ring.cores[:3], grown.ring.cores[:3], strict=True):
-        assert np.array_equal(old, new)
-    expected = np.concatenate([TRUTH[..., :9], *[TRUTH[..., 8:9]] * count], axis=-1)
-    close(grown.ring, expected, 1e-9)
-    assert grown.sigma == fit.sigma
-    assert [(record.sweep, record.change) for record in grown.history] == [(1, 0.0)]
-    assert np.isnan(grown.weights((..., slice(9, None)))).all()
-    close(grown.extend(TRUTH[..., 9:]).ring, np.concatenate([expected, TRUTH[..., 9:]], axis=-1), 1e-9)
-
-
-def test_masked_frames_and_frames_of_whole_numbers_can_be_without_data():
-    fit = decompose(np.round(50 * TRUTH[..., :11]).astype("i2"), RANK, solver=AWRTRD(sweeps=3))
-    frame = np.round(50 * FRAME).astype("i2")
-    with pytest.warns(DataWarning, match="none of the new slices"):
-        assert fit.extend(frame, mask=np.zeros(frame.shape, bool)).ring.shape == SHAPE
-
-
 def test_frames_without_data_have_no_say_and_let_nothing_fade():
     solver = AWRTRD(sweeps=50, tol=1e-12, loss="l2", ridge=0)
     new = fast_dense(random_cores((9, 8, 3, 1), RANK, seed=3))  # nothing like the earlier ones
@@ -405,52 +340,6 @@ def test_weights_are_those_of_the_slices_appended_last():
         fit.weights((..., slice(10, 12)))
     with pytest.raises(IndexingError, match="slice 0 of mode 3"):
         fit.weights()
-
-
-def test_a_buffer_may_be_used_again():
-    buffer, mask = TRUTH[..., 11:].copy(), np.ones((9, 8, 3, 1), bool)
-    fit = fit_of(CORES, 11).extend(buffer, mask=mask)
-    weights = fit.weights((..., -1))
-    buffer[...], mask[...] = 1e6, False
-    np.testing.assert_array_equal(fit.weights((..., -1)), weights)
-
-
-@pytest.fixture(scope="module")
-def fit_of_eleven():
-    return fit_of(CORES, 11)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ({"new_slices": FRAME[..., 0]}, ArgumentError, r"\(9, 8, 3\) does not fit.*expand_dims\(new_slices, 3\)"),
-        ({"new_slices": FRAME[:, :7]}, ArgumentError, r"new_slices: shape \(9, 7, 3, 1\).*needs \(9, 8, 3, any\)"),
-        ({"new_slices": FRAME[..., :0]}, ArgumentError, "new_slices: .*holds no entries"),
-        ({"new_slices": FRAME * np.inf}, ArgumentError, "new_slices: .*infinite"),
-        ({"new_slices": FRAME.astype(complex)}, ArgumentTypeError, "new_slices: .*complex"),
-        ({"mask": np.ones((9, 8, 3), bool)}, ArgumentError, r"mask has shape \(9, 8, 3\)"),
-        ({"mode": 4}, ArgumentError, "mode=4 is not allowed; the ring has 4 modes, so give -4 to 3"),
-        ({"mode": 1.0}, ArgumentTypeError, "mode=1.0 is not a whole number"),
-        ({"mode": 0}, ArgumentError, r"needs \(any, 8, 3, 11\)"),
-        ({"refresh": -1}, ArgumentError, "refresh=-1"),
-        ({"refresh": 1.5}, ArgumentTypeError, "refresh=1.5"),
-        ({"forget": 1.0}, ArgumentError, "forget=1.0 is not allowed; it must be below 1"),
-        ({"forget": -0.1}, ArgumentError, "forget=-0.1"),
-        ({"seed": "x"}, ArgumentTypeError, "seed='x'"),
-    ],
-)
-def test_wrong_arguments_are_refused_by_name(fit_of_eleven, arguments, error, words):
-    with pytest.raises(error, match=words):
-        fit_of_eleven.extend(**({"new_slices": FRAME} | arguments))
-
-
-def test_slices_whose_modes_are_turned_are_refused():
-    x = np.add.outer(np.add.outer(np.arange(5.0), 3 * np.arange(5.0)), np.arange(6.0))
-    data = xarray.DataArray(x, dims=("y", "x", "t"))
-    fit = decompose(data[..., :5], 2, solver=AWRTRD(sweeps=2))
-    with pytest.raises(ArgumentError, match=r"new_slices: the array has the modes \(x, y, t\), but the ring has"):
-        fit.extend(data[..., 5:].transpose("x", "y", "t"))
-    assert fit.extend(data[..., 5:]).ring.names == ("y", "x", "t")
 
 
 def test_only_robust_fits_can_be_extended():

@@ -1,0 +1,97 @@
+"""Settings of AWRTRD and SAWRTRD: checked when they are given, and frozen."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from ringlet import AWRTRD, SAWRTRD
+from ringlet.errors import ArgumentError, ArgumentTypeError
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        ("sweeps", 0, ArgumentError),
+        ("sweeps", 2.5, ArgumentTypeError),
+        ("sweeps", True, ArgumentTypeError),
+        ("tol", -1e-3, ArgumentError),
+        ("tol", math.nan, ArgumentError),
+        ("tol", math.inf, ArgumentError),
+        ("tol", np.float32("nan"), ArgumentError),
+        ("sigma_factor", math.inf, ArgumentError),
+        ("ridge", math.inf, ArgumentError),
+        ("loss", "l1", ArgumentError),
+        ("sigma", 0, ArgumentError),
+        ("sigma", -1.0, ArgumentError),
+        ("sigma", math.nan, ArgumentError),
+        ("sigma", "mad", ArgumentError),
+        ("sigma_factor", 0.0, ArgumentError),
+        ("sigma_min", 0.0, ArgumentError),
+        ("ridge", -0.1, ArgumentError),
+        ("ridge", "much", ArgumentError),
+        ("scaling", "locally", ArgumentError),
+        ("dtype", "float16", ArgumentTypeError),
+        ("dtype", "int32", ArgumentTypeError),
+        ("memory", "lots", ArgumentError),
+        ("memory", 0, ArgumentError),
+        ("threads", 0, ArgumentError),
+        ("samples", 0, ArgumentError),
+        ("samples", -5, ArgumentError),
+        ("samples", 1e4, ArgumentTypeError),
+        ("sampling", "rows", ArgumentError),
+    ],
+)
+def test_wrong_hyper_parameters_are_refused_by_name(field, value, error):
+    with pytest.raises(error, match=field) as caught:
+        SAWRTRD(**{field: value})
+    assert repr(value) in str(caught.value)
+    if field not in ("samples", "sampling"):
+        with pytest.raises(error, match=field):
+            AWRTRD(**{field: value})
+
+
+def test_numbers_of_any_size_are_understood():
+    assert SAWRTRD(samples=10**400).samples == 10**400
+    with pytest.raises(ArgumentTypeError, match="dtype='foo'"):
+        AWRTRD(dtype="foo")
+    assert AWRTRD(dtype=np.float32) == AWRTRD(dtype="float32")
+    assert AWRTRD(sigma=math.inf).sigma == math.inf  # least squares
+
+
+@pytest.mark.parametrize("given", [{"ridge": 5.0}, {"smooth": 10.0}, {"smooth": "auto"}])
+def test_plain_gradient_descent_has_no_penalties(given):
+    with pytest.raises(ArgumentError, match="is not allowed with scaling='none'"):
+        AWRTRD(scaling="none", **given)
+
+
+def test_a_solver_does_not_follow_a_dict_that_changes():
+    strengths = {0: 1.0}
+    solver = AWRTRD(smooth=strengths)
+    strengths[0] = -5.0
+    assert solver.smooth == {0: 1.0}
+
+
+def test_solvers_are_frozen_and_comparable():
+    solver = AWRTRD(sweeps=3)
+    assert solver == AWRTRD(sweeps=3) != AWRTRD(sweeps=4)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        solver.sweeps = 5
+    assert solver.handles_missing
+    assert solver.robust
+
+
+@pytest.mark.parametrize(
+    ("smooth", "error", "said"),
+    [
+        ("much", ArgumentError, "smooth='much'"),
+        (-1, ArgumentError, "smooth=-1"),
+        ({0: -1}, ArgumentError, "smooth"),
+        ({"x": 1}, ArgumentTypeError, "smooth"),
+        ([1, 2], ArgumentTypeError, "smooth"),
+    ],
+)
+def test_wrong_smoothness_is_refused(smooth, error, said):
+    with pytest.raises(error, match=said):
+        AWRTRD(smooth=smooth)

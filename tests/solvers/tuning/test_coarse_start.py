@@ -1,0 +1,135 @@
+"""Automatic fits of large, smooth data begin at the ring of their block medians: when, and what is promised."""
+
+import numpy as np
+import pytest
+import zarr
+
+from ringlet import AWRTRD, target
+from ringlet.execution import Threads
+from ringlet.solvers.base import Problem, first_look
+from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.tuning.coarse_start import coarse_start
+from ringlet.solvers.tuning.controller import TunedRun, hold_out
+from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.validator import Validator
+from ringlet.sources import as_source
+from tuning_fits import bits, error, tuned
+
+SOLVER = AWRTRD(smooth="auto", sweeps=20, threads=1)
+ALWAYS = TuningPolicy(coarse_from_entries=0)  # also of small data
+
+
+def hills(shape=(144, 132, 3), seed=0, terms=12):
+    """Smooth along the first two modes, of size about one, of no small rank."""
+    rng = np.random.default_rng(seed)
+    y, x = (np.linspace(0, 1, length) for length in shape[:2])
+    bumps = [
+        np.multiply.outer(
+            np.exp(-(np.hypot.outer(y - rng.random(), x - rng.random()) ** 2) / rng.uniform(0.005, 0.05)),
+            rng.uniform(0, 1, shape[2]),
+        )
+        for _ in range(terms)
+    ]
+    return np.sum(bumps, axis=0)
+
+
+def spoiled(truth, observed=0.3, outliers=0.2, seed=1):
+    rng = np.random.default_rng(seed)
+    x = truth + 0.02 * rng.standard_normal(truth.shape)
+    x[rng.random(truth.shape) < outliers] = rng.choice([-1.0, 3.0])
+    return x, rng.random(truth.shape) < observed
+
+
+def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
+    """Where a fit of these data begins; None: at a nearly constant tensor."""
+    source = as_source(x, observed)
+    problem = Problem(source, first_look(source, None), (3, 3, 3), 0, choice=RankChoice.of(rank))
+    _, seen, _ = hold_out(problem, policy)
+    with Threads(1) as threads:
+        return coarse_start(policy, solver, seen, threads)
+
+
+def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on():
+    truth = hills()
+    x, observed = spoiled(truth)
+    first = tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=ALWAYS)
+    fit = tuned(x, solver=AWRTRD(smooth="auto", sweeps=80), mask=observed, policy=ALWAYS)
+    assert error(fit, truth) < error(first, truth) < 0.15
+    assert start_of(x, observed).penalties.smooth[2] == 0.0  # the colours were not made coarse
+    never = TuningPolicy(coarse_from_entries=x.size + 1)
+    assert error(tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=never), truth) > 0.3
+
+
+def test_medians_do_not_know_the_held_out_entries():
+    x, observed = spoiled(hills())
+    _, mask = Validator.of(as_source(x, observed), int(observed.sum()), 0)
+    held = mask.drawn((slice(None),) * 3, (0, 1, 2)) & observed
+    assert held.sum() > 500
+    one, other = (start_of(data, observed) for data in (x, np.where(held, 1e5 * x[::-1], x)))
+    for core, same in zip(one.ring.cores, other.ring.cores, strict=True):
+        np.testing.assert_array_equal(core, same)
+
+
+def test_the_bits_depend_neither_on_threads_nor_on_interruptions(tmp_path, monkeypatch):
+    x, observed = spoiled(hills())
+
+    def fit(sweeps, threads, checkpoint=None):
+        solver = AWRTRD(smooth="auto", sweeps=sweeps, tol=0, threads=threads)
+        return tuned(x, solver=solver, mask=observed, checkpoint=checkpoint, policy=ALWAYS)
+
+    def refuse(_):
+        raise AssertionError("a resumed fit begins where it was, not at the medians")
+
+    whole = fit(6, 3)
+    fit(3, 1, tmp_path / "fit")
+    monkeypatch.setattr(TunedRun, "prepare", refuse)
+    assert bits(fit(6, 1, tmp_path / "fit")) == bits(whole)
+    with pytest.raises(AssertionError, match="at the medians"):
+        fit(6, 1)  # which does begin there
+
+
+@pytest.mark.parametrize("case", ["no order", "stored", "little memory", "a given rank", "given smoothness", "small"])
+def test_other_fits_begin_as_before(case, tmp_path):
+    truth = hills()
+    if case == "no order":
+        truth = truth[np.random.default_rng(0).permutation(144)][:, np.random.default_rng(1).permutation(132)]
+    x, observed = spoiled(truth)
+    given = {}
+    if case == "stored":
+        x = zarr.create_array(tmp_path / "x.zarr", data=x, chunks=(72, 66, 3))
+    if case == "little memory":
+        given = {
+            "policy": TuningPolicy(coarse_from_entries=0, coarse_room=1000),
+            "solver": AWRTRD(smooth="auto", sweeps=1, memory="10MB"),
+        }
+    if case == "a given rank":
+        given = {"rank": 3}
+    if case == "given smoothness":
+        given = {"solver": AWRTRD(smooth=0.1, sweeps=1)}
+    if case == "small":
+        given = {"policy": TuningPolicy()}
+    assert start_of(x, observed, **given) is None
+
+
+def test_a_target_is_kept_in_mind():
+    truth = hills()
+    x, observed = spoiled(truth)
+    assert start_of(x, observed, target(psnr=22)) is not None
+    solver = AWRTRD(smooth="auto", sweeps=80)
+    low, best = (tuned(x, rank, solver=solver, mask=observed, policy=ALWAYS) for rank in (target(psnr=22), "auto"))
+    assert low.ring.parameters < best.ring.parameters
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_long_thin_data_are_fitted(channels):
+    """Hardly any ring of them or of their medians is small."""
+    times = np.arange(4000)[:, np.newaxis]
+    x = (3 + np.sin(times / 300) * [1.0, 2.0, 0.5, 0.1][:channels]).astype(np.float32)
+    assert start_of(x) is not None
+    assert error(tuned(x, solver=SOLVER, policy=ALWAYS), x) < 1e-3
+
+
+def test_data_whose_medians_have_no_small_ring_begin_with_a_constant():
+    x = np.sin(np.arange(4000.0) / 300)[:, np.newaxis]
+    assert start_of(x) is None
+    assert np.isfinite(np.asarray(tuned(x, solver=SOLVER, policy=ALWAYS).ring)).all()
