@@ -8,7 +8,7 @@ from ringlet import SAWRTRD, decompose
 
 RNG = np.random.default_rng(5)
 DATA = np.where(RNG.random((8, 7, 6)) < 0.2, np.nan, RNG.standard_normal((8, 7, 6)))
-SOLVER = SAWRTRD(samples=20, sweeps=4, tol=0, threads=1)
+SOLVER = SAWRTRD(smooth=0.0, samples=20, sweeps=4, tol=0, threads=1)
 SLOTS = ("slot-0.safetensors", "slot-1.safetensors")
 
 

@@ -9,7 +9,7 @@ SHAPE, RANK = (9, 8, 3, 12), (3, 2, 3, 2)
 CORES = random_cores(SHAPE, RANK, seed=1)
 TRUTH = fast_dense(CORES)
 FRAME = TRUTH[..., 11:]
-EXACT = AWRTRD(sweeps=300, tol=1e-13, ridge=0)
+EXACT = AWRTRD(smooth=0.0, sweeps=300, tol=1e-13, ridge=0)
 
 
 def head(cores, count, mode=-1):

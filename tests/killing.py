@@ -34,7 +34,7 @@ def note(state):
 
 def fit(folder, sweeps, callback=None):
     """A digest of everything a fit tells but its times."""
-    solver = SAWRTRD(samples=20, sweeps=sweeps, tol=0, threads=1)
+    solver = SAWRTRD(smooth=0.0, samples=20, sweeps=sweeps, tol=0, threads=1)
     done = decompose(DATA, 2, solver=solver, seed=3, checkpoint=folder, callback=callback)
     history = [dataclasses.replace(record, seconds=0.0) for record in done.history]
     told = repr((history, done.status, done.sigma)).encode() + b"".join(core.tobytes() for core in done.ring.cores)

@@ -144,9 +144,9 @@ def test_more_memory_than_the_machine_has_is_refused_before_it_is_taken():
     with pytest.raises(BudgetError, match="more than the"):
         decompose(np.ones((4, 5)), 30_000)
     with pytest.raises(BudgetError, match="more than the"):
-        decompose(X, 2, solver=SAWRTRD(samples=10**12, sampling="uniform-rows"))
+        decompose(X, 2, solver=SAWRTRD(smooth=0.0, sweeps=30, samples=10**12, sampling="uniform-rows"))
     with pytest.raises(BudgetError, match="smallest possible budget"):
-        decompose(X, 2, solver=SAWRTRD(samples=10**6, sampling="uniform-rows", memory="1MB"))
+        decompose(X, 2, solver=SAWRTRD(smooth=0.0, sweeps=30, samples=10**6, sampling="uniform-rows", memory="1MB"))
 
 
 def test_wrong_solvers_are_refused():

@@ -61,7 +61,7 @@ def test_pieces_and_tiles_change_nothing_but_rounding():
 
 def test_one_robust_step_with_unit_weights_is_the_same_update():
     x, init = noisy((6, 5, 7), (2, 3, 2)), random_cores((6, 5, 7), (2, 3, 2), seed=4)
-    robust = decompose(x, (2, 3, 2), solver=AWRTRD(sweeps=1, loss="l2", ridge=0.0), init=init)
+    robust = decompose(x, (2, 3, 2), solver=AWRTRD(smooth=0.0, sweeps=1, loss="l2", ridge=0.0), init=init)
     assert relative(decompose(x, (2, 3, 2), solver=TRALS(sweeps=1), init=init).ring, np.asarray(robust.ring)) < 1e-6
 
 

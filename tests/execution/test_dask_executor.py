@@ -43,7 +43,7 @@ def doomed(tmp_path):
 
 def test_a_lost_scheduler_is_a_named_error_and_the_fit_goes_on_from_its_checkpoint(doomed, quick_path):
     process, address = doomed
-    x, solver, folder = tensor("uint8"), AWRTRD(sweeps=12, tol=0), quick_path / "run.ckpt"
+    x, solver, folder = tensor("uint8"), AWRTRD(smooth=0.0, sweeps=12, tol=0), quick_path / "run.ckpt"
     with distributed.Client(address, set_as_default=False, timeout=20) as client:
         executor = eager(client)
         killer = when(lambda: holds_checkpoint(folder), process.kill)
@@ -134,9 +134,9 @@ def test_limits_that_cannot_be_meant_are_refused(client, given, error, said):
 
 def test_work_that_is_too_small_is_not_sent(client):
     executor = DaskExecutor(client, least_seconds=60.0)
-    spread = decompose(tensor("uint8"), RANK, solver=AWRTRD(sweeps=1), executor=executor)
+    spread = decompose(tensor("uint8"), RANK, solver=AWRTRD(smooth=0.0, sweeps=1), executor=executor)
     assert executor.traffic.tasks == 0
-    assert bits(spread) == bits(decompose(tensor("uint8"), RANK, solver=AWRTRD(sweeps=1)))
+    assert bits(spread) == bits(decompose(tensor("uint8"), RANK, solver=AWRTRD(smooth=0.0, sweeps=1)))
 
 
 def test_wrong_executors_and_solvers_are_refused(client):
@@ -148,7 +148,7 @@ def test_wrong_executors_and_solvers_are_refused(client):
     with pytest.raises(ArgumentError, match="executor is not allowed with TRSVD"):
         decompose(x, RANK, solver=TRSVD(), executor=executor)
     with pytest.raises(ArgumentError, match="sampling='uniform-rows' cannot use an executor"):
-        decompose(x, RANK, solver=SAWRTRD(sampling="uniform-rows"), executor=executor)
+        decompose(x, RANK, solver=SAWRTRD(smooth=0.0, sweeps=30, sampling="uniform-rows"), executor=executor)
 
 
 def test_data_that_workers_cannot_open_are_a_named_error(client, tmp_path):
@@ -156,7 +156,7 @@ def test_data_that_workers_cannot_open_are_a_named_error(client, tmp_path):
     with h5py.File(data, "w") as file:
         file.create_dataset("x", data=tensor("uint8"), chunks=(20, 30, 3, 10))
     with pytest.raises(ExecutionError, match="a worker cannot open the data: FileNotFoundError"):
-        decompose(data, RANK, solver=AWRTRD(sweeps=1), executor=Hiding(client, data))
+        decompose(data, RANK, solver=AWRTRD(smooth=0.0, sweeps=1), executor=Hiding(client, data))
 
 
 class Hiding(DaskExecutor):

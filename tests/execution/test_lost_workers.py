@@ -28,7 +28,7 @@ def lonely():
 def test_a_worker_that_dies_with_what_it_was_sent_costs_no_bit(lonely, monkeypatch):
     """Dask raises the KeyError of its own table of workers then."""
     _, client = lonely
-    x, solver = tensor("float32"), AWRTRD(sweeps=3, tol=0)
+    x, solver = tensor("float32"), AWRTRD(smooth=0.0, sweeps=3, tol=0)
     scatter, calls = client.scatter, []
 
     def dying(*args, **kwargs):
@@ -51,7 +51,7 @@ def test_workers_that_die_again_and_again_are_named(lonely, monkeypatch):
 
     monkeypatch.setattr(client, "scatter", dying)
     with pytest.raises(ExecutionError, match=r"were lost 5 times.*10\.0\.0\.7"):
-        decompose(tensor("float32"), RANK, solver=AWRTRD(sweeps=3), executor=DaskExecutor(client))
+        decompose(tensor("float32"), RANK, solver=AWRTRD(smooth=0.0, sweeps=3), executor=DaskExecutor(client))
 
 
 def test_when_all_workers_are_dead_it_is_not_the_scheduler_that_was_lost(lonely):
@@ -65,7 +65,7 @@ def test_when_all_workers_are_dead_it_is_not_the_scheduler_that_was_lost(lonely)
         decompose(
             tensor("float32"),
             RANK,
-            solver=AWRTRD(sweeps=30, tol=0),
+            solver=AWRTRD(smooth=0.0, sweeps=30, tol=0),
             executor=DaskExecutor(client, patience=0.5),
             callback=kill,
         )

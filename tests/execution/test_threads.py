@@ -47,7 +47,7 @@ from threadpoolctl import threadpool_info
 from ringlet import SAWRTRD, decompose
 seen = []
 x = np.random.default_rng(0).random((12, 10, 8))
-decompose(x, 2, solver=SAWRTRD(samples=20, sweeps=2), callback=lambda state: seen.extend(threadpool_info()))
+decompose(x, 2, solver=SAWRTRD(smooth=0.0, samples=20, sweeps=2), callback=lambda state: seen.extend(threadpool_info()))
 print(json.dumps([pool["num_threads"] for pool in seen if pool["user_api"] == "blas"]))
 """
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}

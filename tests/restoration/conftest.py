@@ -38,7 +38,7 @@ def damaged(photo, known):
 @pytest.fixture
 def quick():
     """A rank and a solver that need little time, as keyword arguments of `ringlet.restore`."""
-    return {"rank": (5, 5, 3), "solver": AWRTRD(sweeps=12)}
+    return {"rank": (5, 5, 3), "solver": AWRTRD(smooth=0.0, sweeps=12)}
 
 
 @pytest.fixture

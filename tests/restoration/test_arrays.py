@@ -8,7 +8,7 @@ import xarray
 import zarr
 
 import ringlet
-from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, FormatError
 from ringlet.report.metrics import psnr
 from ringlet.sources import ChunkedSource
 from ringlet.sources.chunked import regular_chunks
@@ -122,7 +122,10 @@ def test_what_does_not_fit_in_memory_needs_an_output(tmp_path, kind):
     else:
         data = zarr.create_array(tmp_path / "x.zarr", shape=shape, chunks=(1 << 12, 1 << 12), dtype="u1")
         data = tmp_path / "x.zarr" if kind == "path" else data
-    with pytest.raises(ArgumentError, match=r"an array of 2\.2 TB, more than a quarter .*output='clean\.zarr'"):
+    said = r"an array of 2\.2 TB, more than a quarter .*output='clean\.zarr'"
+    if kind in ("zarr", "path"):  # stores that hold next to nothing of what they claim are not believed
+        said = r"asks for 2\.2 TB, but only .* are stored"
+    with pytest.raises((ArgumentError, FormatError), match=said):
         ringlet.restore(data, rank=2)
 
 
@@ -184,5 +187,5 @@ class Interrupted:
 def test_an_interrupted_fit_is_told_with_the_data(damaged):
     source = ChunkedSource(Interrupted(damaged, reads=30), regular_chunks(damaged.shape, (8, 16, 3)))
     with pytest.warns(DataWarning, match="interrupted after"):
-        clean = ringlet.restore(source, rank=3, solver=ringlet.SAWRTRD(samples=20, sweeps=1000, tol=0))
+        clean = ringlet.restore(source, rank=3, solver=ringlet.SAWRTRD(smooth=0.0, samples=20, sweeps=1000, tol=0))
     assert clean.shape == damaged.shape

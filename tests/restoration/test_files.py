@@ -69,7 +69,7 @@ def test_without_options_both_do_the_same(tmp_path, run, damaged, save):
 def test_a_video_becomes_what_the_command_line_writes(tmp_path, run, photo, save):
     film = np.stack([photo // 2 + 4 * t for t in range(6)], axis=3).astype(np.uint8)
     path = save(film, "mp4")
-    solver = ringlet.AWRTRD(sweeps=6)
+    solver = ringlet.AWRTRD(smooth=0.0, sweeps=6)
     fit = ringlet.restore(path, tmp_path / "clean.mp4", rank=(4, 4, 3, 2), solver=solver)
     assert fit.ring.names == ("height", "width", "colour", "frame")
     options = ["--rank", "4,4,3,2", "--solver", "awrtrd", "--sweeps", "6", "--smooth", "0", "--quiet"]
@@ -203,11 +203,11 @@ def test_a_restoration_goes_on_from_its_checkpoint(tmp_path, damaged, save):
             path,
             tmp_path / "clean.png",
             rank=4,
-            solver=ringlet.AWRTRD(sweeps=sweeps, tol=0),
+            solver=ringlet.AWRTRD(smooth=0.0, sweeps=sweeps, tol=0),
             checkpoint=tmp_path / "run.ckpt",
             every=2,
             force=True,
         )
     assert len(fit.history) == 9
-    ringlet.restore(path, tmp_path / "whole.png", rank=4, solver=ringlet.AWRTRD(sweeps=9, tol=0))
+    ringlet.restore(path, tmp_path / "whole.png", rank=4, solver=ringlet.AWRTRD(smooth=0.0, sweeps=9, tol=0))
     assert content(tmp_path / "clean.png") == content(tmp_path / "whole.png")

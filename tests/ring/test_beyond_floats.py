@@ -47,7 +47,7 @@ def test_other_arguments_name_a_number_beyond_floats(ring, tmp_path):
 def test_amounts_of_memory_that_no_machine_has_are_refused():
     for amount in ("9" * 400, "9" * 5000, "9" * 320 + "GB", 10**30, 10**5000, 1e300, "99999999999999TB"):
         with pytest.raises(ArgumentError, match="is not an amount of memory") as caught:
-            AWRTRD(memory=amount)
+            AWRTRD(smooth=0.0, sweeps=30, memory=amount)
         assert len(str(caught.value)) < 200
 
 
@@ -58,12 +58,12 @@ def test_a_slice_with_step_zero_is_an_indexing_error(ring):
 
 def test_an_array_in_place_of_a_word_is_refused():
     with pytest.raises(ArgumentError, match="loss="):
-        AWRTRD(loss=np.ones(3))
+        AWRTRD(smooth=0.0, sweeps=30, loss=np.ones(3))
 
 
 def test_data_of_too_many_modes_are_refused_and_of_62_fitted():
     most = X[:, :, :1].reshape(5, 4, *(1,) * 60)
-    assert decompose(most, 1, solver=AWRTRD(sweeps=1)).ring.shape == most.shape
+    assert decompose(most, 1, solver=AWRTRD(smooth=0.0, sweeps=1)).ring.shape == most.shape
     with pytest.raises(ArgumentError, match="data has 63 modes; at most 62 are allowed"):
         decompose(most[..., None], 1)
 

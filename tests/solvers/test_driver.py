@@ -16,7 +16,7 @@ X = dense(random_cores((8, 7, 6), (2, 2, 2)))
 
 
 def test_history_has_one_record_a_sweep():
-    fit = decompose(X, 2, solver=AWRTRD(sweeps=7, tol=0))
+    fit = decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=7, tol=0))
     assert [record.sweep for record in fit.history] == list(range(1, 8))
     assert fit.status is Status.SWEEPS_USED
     assert fit.history[0].change == np.inf
@@ -28,7 +28,7 @@ def test_history_has_one_record_a_sweep():
 
 
 def test_a_settled_ring_stops_after_two_quiet_sweeps():
-    fit = decompose(X, 2, solver=AWRTRD(sweeps=500, tol=1e-3))
+    fit = decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=500, tol=1e-3))
     assert fit.status is Status.CONVERGED
     assert all(record.change < 1e-3 for record in fit.history[-2:])
     assert fit.history[-3].change >= 1e-3
@@ -41,7 +41,7 @@ def test_callback_sees_immutable_states_and_can_stop():
         states.append((state, state.ring, state.tensor))
         return state.sweep == 4
 
-    fit = decompose(X, 2, solver=AWRTRD(sweeps=50, tol=0), callback=watch)
+    fit = decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=50, tol=0), callback=watch)
     assert fit.status is Status.STOPPED
     assert len(fit.history) == len(states) == 4
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -55,18 +55,20 @@ def test_callback_sees_immutable_states_and_can_stop():
 
 def test_states_kept_by_a_callback_stay_as_they_were():
     states = []
-    fit = decompose(X, 2, solver=AWRTRD(sweeps=5, tol=0), callback=states.append)
+    fit = decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=5, tol=0), callback=states.append)
     np.testing.assert_array_equal(np.asarray(states[-1].ring), np.asarray(fit.ring))
     assert states[0].ring.distance(fit.ring) > 0
 
 
 def test_a_numpy_true_stops_too():
-    fit = decompose(X, 2, solver=AWRTRD(sweeps=9, tol=0), callback=lambda state: np.float64(state.sweep) >= 2)
+    fit = decompose(
+        X, 2, solver=AWRTRD(smooth=0.0, sweeps=9, tol=0), callback=lambda state: np.float64(state.sweep) >= 2
+    )
     assert len(fit.history) == 2
 
 
 def test_a_truthy_answer_that_is_not_true_does_not_stop():
-    fit = decompose(X, 2, solver=AWRTRD(sweeps=3, tol=0), callback=lambda state: 1)
+    fit = decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=3, tol=0), callback=lambda state: 1)
     assert len(fit.history) == 3
 
 
@@ -83,7 +85,7 @@ def test_progress_is_shown_on_standard_error_only(terminal, monkeypatch, capsys)
     stream = io.StringIO()
     real = rich.console.Console
     monkeypatch.setattr(rich.console, "Console", lambda **_: real(file=stream, force_terminal=terminal, width=100))
-    decompose(X, 2, solver=AWRTRD(sweeps=3, tol=0), progress=True)
+    decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=3, tol=0), progress=True)
     assert "sweep" in stream.getvalue()
     assert "change" in stream.getvalue()
     assert capsys.readouterr().out == ""
@@ -93,7 +95,7 @@ def test_callbacks_see_the_names_of_the_data():
     xarray = pytest.importorskip("xarray")
     seen = []
     data = xarray.DataArray(X, dims=("row", "column", "time"), attrs={"units": "K"})
-    decompose(data, 2, solver=AWRTRD(sweeps=1), callback=lambda state: seen.append(state.ring))
+    decompose(data, 2, solver=AWRTRD(smooth=0.0, sweeps=1), callback=lambda state: seen.append(state.ring))
     assert (seen[0].names, seen[0].units) == (("row", "column", "time"), "K")
 
 

@@ -29,13 +29,13 @@ HOLED = np.where(RNG.random(WHOLE.shape) < 0.2, np.nan, WHOLE)
 RANK = (2, 3, 2, 3)
 
 FITS = {
-    "AWRTRD": (HOLED, AWRTRD(sweeps=6, tol=0)),
-    "AWRTRD of float32": (HOLED.astype("f4"), AWRTRD(sweeps=6, tol=0, scaling="none")),
-    "AWRTRD that converges": (np.round(100 * WHOLE).astype("i2"), AWRTRD(sweeps=60, tol=0.2)),
-    "AWRTRD that stalls": (np.zeros((5, 4, 3, 2), np.uint8), AWRTRD(sweeps=50, tol=0)),
+    "AWRTRD": (HOLED, AWRTRD(smooth=0.0, sweeps=6, tol=0)),
+    "AWRTRD of float32": (HOLED.astype("f4"), AWRTRD(smooth=0.0, sweeps=6, tol=0, scaling="none")),
+    "AWRTRD that converges": (np.round(100 * WHOLE).astype("i2"), AWRTRD(smooth=0.0, sweeps=60, tol=0.2)),
+    "AWRTRD that stalls": (np.zeros((5, 4, 3, 2), np.uint8), AWRTRD(smooth=0.0, sweeps=50, tol=0)),
     "AWRTRD that smooths": (HOLED, AWRTRD(sweeps=12, tol=0, smooth="auto")),
-    "SAWRTRD": (HOLED, SAWRTRD(samples=60, sweeps=6, tol=0)),
-    "SAWRTRD by rows": (HOLED.astype("f4"), SAWRTRD(samples=60, sweeps=6, tol=0, sampling="leverage-rows")),
+    "SAWRTRD": (HOLED, SAWRTRD(smooth=0.0, samples=60, sweeps=6, tol=0)),
+    "SAWRTRD by rows": (HOLED.astype("f4"), SAWRTRD(smooth=0.0, samples=60, sweeps=6, tol=0, sampling="leverage-rows")),
     "TRALS": (WHOLE, TRALS(sweeps=6, tol=0)),
     "SampledTRALS": (WHOLE, SampledTRALS(sweeps=6)),
     "SampledTRALS that converges": (WHOLE, SampledTRALS(sweeps=24, tol=0.015)),
@@ -78,7 +78,7 @@ def test_a_fit_of_a_chunked_store_is_resumed_and_told_from_one_of_an_array(quick
     """Where chunks decide what is drawn, the same entries in an array make another fit."""
     store = zarr.create_array(quick_path / "x.zarr", shape=HOLED.shape, chunks=(4, 4, 3, 2), dtype="f8")
     store[...] = HOLED
-    solver = SAWRTRD(samples=60, sweeps=6, tol=0)
+    solver = SAWRTRD(smooth=0.0, samples=60, sweeps=6, tol=0)
     whole = decompose(store, RANK, solver=solver)
     for last in range(1, 6):
         folder = quick_path / f"{last}.ckpt"
@@ -92,7 +92,7 @@ def test_a_fit_of_a_chunked_store_is_resumed_and_told_from_one_of_an_array(quick
 
 
 def test_saving_changes_nothing(quick_path):
-    solver = SAWRTRD(samples=60, sweeps=5, tol=0)
+    solver = SAWRTRD(smooth=0.0, samples=60, sweeps=5, tol=0)
     plain = decompose(HOLED, RANK, solver=solver)
     assert bits(decompose(HOLED, RANK, solver=solver, checkpoint=quick_path / "x")) == bits(plain)
 
@@ -109,7 +109,7 @@ def test_a_finished_fit_is_given_back_without_a_sweep(quick_path):
 
 
 def test_more_sweeps_go_on_where_fewer_ended(quick_path):
-    few, many = (AWRTRD(sweeps=sweeps, tol=0, threads=1) for sweeps in (3, 7))
+    few, many = (AWRTRD(smooth=0.0, sweeps=sweeps, tol=0, threads=1) for sweeps in (3, 7))
     assert decompose(HOLED, RANK, solver=few, checkpoint=quick_path / "x").status is Status.SWEEPS_USED
     sweeps = []
     fit = decompose(
@@ -132,7 +132,7 @@ def test_patience_is_remembered(quick_path):
 
 
 def test_threads_and_memory_may_change_meanwhile(quick_path):
-    first = SAWRTRD(samples=60, sweeps=6, tol=0, threads=1)
+    first = SAWRTRD(smooth=0.0, samples=60, sweeps=6, tol=0, threads=1)
     decompose(HOLED, RANK, solver=first, checkpoint=quick_path / "x", callback=lambda state: state.sweep == 3)
     other = dataclasses.replace(first, threads=3, memory="1GB")
     assert bits(decompose(HOLED, RANK, solver=other, checkpoint=quick_path / "x")) == bits(
@@ -142,7 +142,7 @@ def test_threads_and_memory_may_change_meanwhile(quick_path):
 
 def test_where_a_rank_is_found_the_budget_is_part_of_the_fit(quick_path):
     """Bonds grow as far as it allows, so another one may end in another ring."""
-    first = SAWRTRD(samples=60, sweeps=4, tol=0, memory="1GB")
+    first = SAWRTRD(smooth=0.0, samples=60, sweeps=4, tol=0, memory="1GB")
     decompose(HOLED, solver=first, checkpoint=quick_path / "x", callback=lambda state: state.sweep == 2)
     for memory, told in (("2GB", "2000000000"), (None, "None")):
         with pytest.raises(ArgumentError, match=f"another fit: memory is 1000000000 there and {told} here"):
@@ -156,12 +156,12 @@ def test_every_says_how_often_and_the_end_is_always_saved(quick_path, monkeypatc
 
     saved, real = [], FitCheckpoint.save
     monkeypatch.setattr(FitCheckpoint, "save", lambda self, it: (saved.append(len(it.history)), real(self, it)))
-    decompose(HOLED, RANK, solver=AWRTRD(sweeps=8, tol=0), checkpoint=quick_path / "x", every=3)
+    decompose(HOLED, RANK, solver=AWRTRD(smooth=0.0, sweeps=8, tol=0), checkpoint=quick_path / "x", every=3)
     assert saved == [3, 6, 8]
 
 
 def test_an_interrupt_leaves_the_last_checkpoint(quick_path):
-    solver = AWRTRD(sweeps=6, tol=0)
+    solver = AWRTRD(smooth=0.0, sweeps=6, tol=0)
 
     def interrupt(state):
         if state.sweep == 4:
@@ -178,7 +178,7 @@ def test_an_interrupt_leaves_the_last_checkpoint(quick_path):
 
 
 def test_an_error_in_a_callback_leaves_the_last_checkpoint(quick_path):
-    solver = AWRTRD(sweeps=4, tol=0)
+    solver = AWRTRD(smooth=0.0, sweeps=4, tol=0)
     with pytest.raises(ZeroDivisionError):
         decompose(HOLED, RANK, solver=solver, checkpoint=quick_path / "x", callback=lambda state: 1 / (state.sweep - 3))
     assert bits(decompose(HOLED, RANK, solver=solver, checkpoint=quick_path / "x")) == bits(
@@ -187,7 +187,7 @@ def test_an_error_in_a_callback_leaves_the_last_checkpoint(quick_path):
 
 
 def test_complete_takes_checkpoints_too(quick_path):
-    solver = AWRTRD(sweeps=5, tol=0)
+    solver = AWRTRD(smooth=0.0, sweeps=5, tol=0)
     complete(HOLED, rank=RANK, solver=solver, checkpoint=quick_path / "x", callback=lambda state: state.sweep == 2)
     fit = complete(HOLED, rank=RANK, solver=solver, checkpoint=quick_path / "x", every=2)
     assert fit.tensor.tobytes() == complete(HOLED, rank=RANK, solver=solver).tensor.tobytes()

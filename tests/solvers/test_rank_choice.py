@@ -53,8 +53,12 @@ def test_a_target_out_of_reach_is_said():
         ({"rank": "best"}, ArgumentTypeError, "rank='best'"),
         ({"rank": None}, ArgumentError, "rank=None is not allowed; give e.g. rank=5, or rank='auto'"),
         ({"rank": "auto", "solver": ringlet.baselines.TRSVD()}, ArgumentError, "TRSVD"),
-        ({"rank": "auto", "solver": SAWRTRD(sampling="uniform-rows")}, ArgumentError, "uniform-rows"),
-        ({"rank": 2, "solver": AWRTRD(smooth={7: 1})}, ArgumentError, "mode 7"),
+        (
+            {"rank": "auto", "solver": SAWRTRD(smooth=0.0, sweeps=30, sampling="uniform-rows")},
+            ArgumentError,
+            "uniform-rows",
+        ),
+        ({"rank": 2, "solver": AWRTRD(sweeps=30, smooth={7: 1})}, ArgumentError, "mode 7"),
         (
             {"rank": ringlet.budget("4kB")},
             ArgumentError,
@@ -69,7 +73,7 @@ def test_wrong_requests_are_refused(given, error, said):
 
 def test_a_start_that_is_too_large_for_the_asked_rank_is_refused():
     x = np.random.default_rng(0).standard_normal((30, 20, 10))
-    large = decompose(x, 8, solver=AWRTRD(sweeps=1)).ring
+    large = decompose(x, 8, solver=AWRTRD(smooth=0.0, sweeps=1)).ring
     for rank, named in ((ringlet.budget("6kB"), r"budget\(6000\) allows 238"), ("auto", "'auto' allows 1200")):
         with pytest.raises(ArgumentError, match=f"init has 3840 numbers, but rank={named}"):
             decompose(x, rank, init=large)
@@ -92,5 +96,5 @@ def test_wrong_values_are_refused(make, error, said):
 
 def test_complete_finds_a_rank_too():
     x = np.add.outer(np.add.outer(np.arange(9.0), np.arange(8.0)), np.arange(7.0))
-    by_default, by_name = (complete(x, solver=AWRTRD(sweeps=20), **rank) for rank in ({}, {"rank": "auto"}))
-    assert by_default.ring.rank == by_name.ring.rank == decompose(x, solver=AWRTRD(sweeps=20)).ring.rank
+    by_default, by_name = (complete(x, solver=AWRTRD(smooth=0.0, sweeps=20), **rank) for rank in ({}, {"rank": "auto"}))
+    assert by_default.ring.rank == by_name.ring.rank == decompose(x, solver=AWRTRD(smooth=0.0, sweeps=20)).ring.rank

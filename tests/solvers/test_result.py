@@ -13,7 +13,7 @@ X = np.add.outer(np.add.outer(np.arange(8.0), np.arange(7.0)), np.arange(6.0))
 X[1, 2, 3] = 500.0
 MASK = np.ones(X.shape, bool)
 MASK[4, 4, 4] = False
-FIT = decompose(X, 3, mask=MASK, solver=AWRTRD(sweeps=60))
+FIT = decompose(X, 3, mask=MASK, solver=AWRTRD(smooth=0.0, sweeps=60))
 
 
 def expected_weights():
@@ -83,7 +83,7 @@ def test_restored_have_the_dtype_and_the_digits_of_the_data(dtype):
         x += 2**60
         assert x[0, 0, 0] == 2**60 + 1
     x[1, 2, 3] = 0
-    fit = decompose(x, 1, solver=AWRTRD(sweeps=20))
+    fit = decompose(x, 1, solver=AWRTRD(smooth=0.0, sweeps=20))
     restored = fit.restored()
     assert restored.dtype == x.dtype
     trusted = fit.weights() >= 0.5
@@ -96,7 +96,7 @@ def test_no_indices_give_nothing():
 
 
 def test_least_squares_trusts_everything():
-    fit = decompose(X, 2, solver=AWRTRD(loss="l2", sweeps=3))
+    fit = decompose(X, 2, solver=AWRTRD(smooth=0.0, loss="l2", sweeps=3))
     assert (fit.weights() == 1.0).all()
 
 
@@ -107,7 +107,7 @@ def test_out_of_range_indices_are_errors():
 
 def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
     damaged = damaged_tensor()
-    fit = decompose(stored(damaged), RANK, solver=AWRTRD(sweeps=8))
+    fit = decompose(stored(damaged), RANK, solver=AWRTRD(smooth=0.0, sweeps=8))
     weights = fit.weights()
     assert fit.missing_share == pytest.approx(np.isnan(damaged).mean())
     whole = np.count_nonzero(weights < 0.5) / np.count_nonzero(~np.isnan(weights))

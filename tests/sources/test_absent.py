@@ -10,7 +10,7 @@ import zarr
 from ringlet.errors import ArgumentError, DataWarning
 from ringlet.sources import as_source
 from ringlet.sources.files import load
-from ringlet.store.chunked_outputs import write_store
+from ringlet.store.chunked_outputs import NewArray, write_store
 
 X = np.arange(1.0, 61.0).reshape(6, 10)
 LOST = (slice(0, 3), slice(5, 10))
@@ -67,7 +67,7 @@ def test_fill_values_that_mean_missing_need_no_warning(tmp_path):
 def test_stores_that_ringlet_writes_hold_every_chunk_even_of_zeros(tmp_path):
     zeros = np.zeros((6, 10))
     for name in ("x.zarr", "x.h5"):
-        write_store(tmp_path / name, zeros.__getitem__, zeros.shape, zeros.dtype)
+        write_store(tmp_path / name, zeros.__getitem__, NewArray(zeros.shape, zeros.dtype))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert not load(tmp_path / name).array.any()

@@ -108,7 +108,7 @@ def test_pixels_that_cannot_be_seen_have_no_colour(tmp_path):
     np.testing.assert_array_equal(source.mask, ~hidden)
     picture[2:4, 2:5, :3] = 99  # what they hide changes nothing
     write_array(tmp_path / "y.png", picture)
-    fits = [decompose(tmp_path / name, 2, solver=AWRTRD(sweeps=3)) for name in ("x.png", "y.png")]
+    fits = [decompose(tmp_path / name, 2, solver=AWRTRD(smooth=0.0, sweeps=3)) for name in ("x.png", "y.png")]
     assert all(np.array_equal(a, b) for a, b in zip(*(fit.ring.cores for fit in fits), strict=True))
 
 

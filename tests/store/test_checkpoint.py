@@ -120,7 +120,7 @@ OTHERS = {
     "mask": ({"mask": np.arange(DATA.size).reshape(DATA.shape) % 9 > 0}, "observed entries is .* there and"),
     "rank": ({"rank": 3}, r"rank is \[2, 2, 2\] there and \[3, 3, 3\] here"),
     "seed": ({"seed": 4}, "seed is 3 there and 4 here"),
-    "solver": ({"solver": AWRTRD(sweeps=4, tol=0)}, "solver is SAWRTRD there and AWRTRD here"),
+    "solver": ({"solver": AWRTRD(smooth=0.0, sweeps=4, tol=0)}, "solver is SAWRTRD there and AWRTRD here"),
     "samples": ({"solver": dataclasses.replace(SOLVER, samples=21)}, "samples is 20 there and 21 here"),
     "tol": ({"solver": dataclasses.replace(SOLVER, tol=1e-9)}, "tol is 0 there and 1e-09 here"),
     "loss": ({"solver": dataclasses.replace(SOLVER, loss="huber")}, "loss is correntropy there and huber here"),
@@ -141,13 +141,13 @@ def test_the_checkpoint_of_another_fit_is_refused_by_what_differs(quick_path, ex
 def test_the_same_fit_written_otherwise_is_the_same(quick_path, expected):
     folder = begun(quick_path / "x")
     masked = np.ma.masked_invalid(np.asfortranarray(DATA))
-    solver = SAWRTRD(samples=np.int64(20), sweeps=4, tol=0.0, ridge="auto")
+    solver = SAWRTRD(smooth=0.0, samples=np.int64(20), sweeps=4, tol=0.0, ridge="auto")
     assert bits(fit(folder, data=masked, rank=(2, 2, 2, 2), solver=solver, seed=np.int64(3))) == expected
 
 
 def test_large_data_are_told_apart_without_hashing_all_of_them(quick_path):
     data = np.random.default_rng(0).random((180, 160, 150)).astype("f4")  # above 2^22 entries
-    solver = SAWRTRD(samples=50, sweeps=2, tol=0)
+    solver = SAWRTRD(smooth=0.0, samples=50, sweeps=2, tol=0)
     decompose(data, 1, solver=solver, checkpoint=quick_path / "x")
     other = data.copy()
     other[:90] = other[:90][:, ::-1]

@@ -155,7 +155,7 @@ def test_two_videos_of_one_name_do_not_share_a_cache(clip, tmp_path):
 
 def test_what_is_not_a_cache_is_never_replaced(clip):
     zarr.create_array(clip.with_name("clip.mp4.zarr"), shape=(2, 2), dtype="u1")
-    with pytest.raises(ArgumentError, match="has the name of the video's cache but is not one"):
+    with pytest.raises(ArgumentError, match="is in the place of the video's cache and is none"):
         cached_frames(clip, "video")
 
 
@@ -170,7 +170,7 @@ def test_a_cache_that_cannot_be_written_is_refused_before_decoding(clip, tmp_pat
 # Caches that are damaged, forged or locked.
 
 
-def test_a_cache_that_came_with_the_video_is_not_believed(clip, tmp_path, film):
+def test_a_cache_that_came_with_the_video_is_not_believed(clip, tmp_path):
     """Size and time of a file travel with it; what the system alone sets does not."""
     cached_frames(clip, "video")
     (tmp_path / "away").mkdir()

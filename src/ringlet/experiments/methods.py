@@ -8,7 +8,7 @@ from ringlet import baselines
 from ringlet.errors import ArgumentError
 from ringlet.experiments.items import Item
 from ringlet.solvers.base import Solver
-from ringlet.solvers.sawrtrd.settings import AWRTRD, PRINTED, SAWRTRD
+from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 
 __all__ = [
     "ABLATION",
@@ -70,29 +70,17 @@ METHODS = {
         Method("l1-TRNN", "ℓ1-TRNN", baselines.L1TRNN),
         Method("lp-TRC", "ℓp,ε-TRC", baselines.LpTRC),
         Method("TNTV", "TNTV", baselines.TNTV),
-        Method("AWRTRD", "AWRTRD", AWRTRD, PRINTED),
-        Method("SAWRTRD", "SAWRTRD", SAWRTRD, PRINTED),
-        Method("AWRTRD-ridge", "AWRTRD with ridge", AWRTRD, {"smooth": 0.0}),
-        Method("SAWRTRD-ridge", "SAWRTRD with ridge", SAWRTRD, {"smooth": 0.0}),
+        Method("AWRTRD", "AWRTRD", AWRTRD, {"smooth": 0.0}),
+        Method("SAWRTRD", "SAWRTRD", SAWRTRD, {"smooth": 0.0}),
         Method("gradient-descent", "gradient descent", SAWRTRD, {"smooth": 0.0, "scaling": "none"}),
         Method("local-scaling", "local scaled term", SAWRTRD, {"smooth": 0.0, "scaling": "local"}),
         Method("uniform-rows", "uniform row sampling", SAWRTRD, {"smooth": 0.0, "sampling": "uniform-rows"}),
         Method("leverage-rows", "leverage score sampling", SAWRTRD, {"smooth": 0.0, "sampling": "leverage-rows"}),
     )
 }
-DECOMPOSITIONS = (
-    "TRSVD",
-    "TRALS",
-    "TRSVD-R",
-    "rTRALS",
-    "TRALS-S",
-    "AWRTRD",
-    "SAWRTRD",
-    "AWRTRD-ridge",
-    "SAWRTRD-ridge",
-)
-COMPLETIONS = ("l1-SNN", "l1-TNN", "l1-TRNN", "lp-TRC", "TNTV", "AWRTRD", "SAWRTRD", "AWRTRD-ridge", "SAWRTRD-ridge")
-ABLATION = ("SAWRTRD-ridge", "gradient-descent", "local-scaling", "uniform-rows", "leverage-rows")
+DECOMPOSITIONS = ("TRSVD", "TRALS", "TRSVD-R", "rTRALS", "TRALS-S", "AWRTRD", "SAWRTRD")
+COMPLETIONS = ("l1-SNN", "l1-TNN", "l1-TRNN", "lp-TRC", "TNTV", "AWRTRD", "SAWRTRD")
+ABLATION = ("SAWRTRD", "gradient-descent", "local-scaling", "uniform-rows", "leverage-rows")
 
 
 def chosen_methods(allowed: Iterable[str], names: Iterable[str]) -> list[str]:

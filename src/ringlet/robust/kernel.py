@@ -164,7 +164,7 @@ class WidthRule:
             In units of `data_range`, as sigma.
         data_range : float
         narrowest : float
-            The width must not go below it yet; 0 at the beginning.
+            The width must not go below it yet.
         factor : float
             Of an adaptive width.
         """
@@ -175,8 +175,6 @@ class WidthRule:
         fixed = max(self.fixed / data_range, _LEAST_WIDTH[itemsize])
         if fixed >= _LARGEST_WIDTH[itemsize]:
             return inf, False
-        if narrowest == 0.0:  # the first time: as wide as the residuals are
-            narrowest = kernel_width(residuals, "iqr", DEFAULT_FACTORS["iqr"], fixed)
         return max(fixed, narrowest), fixed < narrowest
 
 

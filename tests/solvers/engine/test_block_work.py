@@ -9,7 +9,7 @@ from oracles import random_cores, subchain
 from reference_awrtrd import WEIGHTS, core_rows, unfolding
 from ringlet.execution import Profile
 from ringlet.robust import LOSSES, Kernel
-from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Weights, pieces_of
+from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Weights
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource
@@ -55,7 +55,7 @@ def test_gradient_and_curvature_agree_with_explicit_subchain(shape, rank, masked
     index = tuple(map(np.arange, shape))
     plans = list(all_plans(shape, rank))
     assert {plan.tile_mode is None for plan in plans} == {True, False}
-    assert max(len(pieces_of(plan)) for plan in plans) > 1
+    assert max(len(plan.pieces) for plan in plans) > 1
     for count, plan in enumerate(plans):
         k = plan.mode
         S, A = subchain(cores, k), core_rows(cores[k])
@@ -65,12 +65,12 @@ def test_gradient_and_curvature_agree_with_explicit_subchain(shape, rank, masked
         work = BlockWork(ArraySource(x, mask), PassInputs(index, cores, plan, 2.0), A, Resources(profile=Profile()))
         weights = Weights(kernel, np.empty(plan.entries) if count % 2 == 0 else None)
         gradient = np.zeros_like(A)
-        for piece in pieces_of(plan):
+        for piece in plan.pieces:
             gradient[piece.slices] += work.gradient(piece, weights=weights)
         np.testing.assert_allclose(gradient, (weight * E) @ S, rtol=1e-9, atol=1e-12)
-        curvature = sum(work.curvature(piece, direction=direction, weights=weights) for piece in pieces_of(plan))
+        curvature = sum(work.curvature(piece, direction=direction, weights=weights) for piece in plan.pieces)
         assert curvature == pytest.approx(np.sum(weight * (direction @ S.T) ** 2), rel=1e-10)
-        found = np.sort(np.concatenate([block for piece in pieces_of(plan) for block in work.residuals(piece)]))
+        found = np.sort(np.concatenate([block for piece in plan.pieces for block in work.residuals(piece)]))
         np.testing.assert_allclose(found, np.sort(E[unfolding(observed, k)]), rtol=1e-9, atol=1e-12)
 
 
@@ -82,8 +82,8 @@ def test_weights_that_are_all_one_are_not_kept():
     A, S = core_rows(cores[0]), subchain(cores, 0)
     work = BlockWork(ArraySource(x), PassInputs(tuple(map(np.arange, shape)), cores, plan, 1.0), A, Resources())
     weights = Weights(Kernel(np.inf, LOSSES["correntropy"]), np.full(plan.entries, np.nan))
-    for piece in pieces_of(plan):
+    for piece in plan.pieces:
         work.gradient(piece, weights=weights)
-    assert weights.all_one == {(0, 0), (4, 0)}
-    found = sum(work.curvature(piece, direction=A, weights=weights) for piece in pieces_of(plan))
+    assert weights.all_one == {0, 80}
+    found = sum(work.curvature(piece, direction=A, weights=weights) for piece in plan.pieces)
     assert found == pytest.approx(np.sum((A @ S.T) ** 2))

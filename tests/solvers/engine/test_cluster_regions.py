@@ -8,8 +8,7 @@ from oracles import random_cores
 from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.engine.cluster_regions import ClusterRegions, region_tasks
 from ringlet.solvers.engine.regions import RegionPass, Regions
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import as_source
 

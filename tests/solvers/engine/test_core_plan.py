@@ -1,6 +1,5 @@
 """Plans of core updates: which split, and where the data are cut."""
 
-from ringlet.solvers.engine.block_work import pieces_of
 from ringlet.solvers.engine.core_plan import plan_core
 
 
@@ -10,14 +9,14 @@ def test_plans_cut_large_slices_into_tiles_and_small_ones_not():
     assert small.tile_mode is None
     assert large.tile_mode in (1, 2)
     assert large.tile_columns <= 1 << 19
-    assert len(pieces_of(large)) == large.tiles >= 8
+    assert len(large.pieces) == large.tiles >= 8
 
 
 def test_plans_cut_many_slices_into_blocks_of_equal_size():
     plan = plan_core((100, 100, 100), (3, 3, 3), 1)
-    sizes = {piece.slices.stop - piece.slices.start for piece in pieces_of(plan)}
+    sizes = {piece.slices.stop - piece.slices.start for piece in plan.pieces}
     assert plan.tile_mode is None
-    assert len(pieces_of(plan)) == 4
+    assert len(plan.pieces) == 4
     assert sizes == {25}
 
 

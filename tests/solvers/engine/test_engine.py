@@ -45,7 +45,12 @@ class InMemory(ChunkedSource):
 
 
 @pytest.mark.parametrize(
-    "solver", [SAWRTRD(samples=400, sweeps=3), AWRTRD(sweeps=2), SAWRTRD(samples=400, sweeps=2, loss="l2")]
+    "solver",
+    [
+        SAWRTRD(smooth=0.0, samples=400, sweeps=3),
+        AWRTRD(smooth=0.0, sweeps=2),
+        SAWRTRD(smooth=0.0, samples=400, sweeps=2, loss="l2"),
+    ],
 )
 def test_a_store_gives_the_bits_of_the_same_indices_in_memory(tmp_path, damaged, solver):
     array = zarr.create_array(tmp_path / "x.zarr", shape=SHAPE, chunks=CHUNKS, dtype="f4")
@@ -56,15 +61,17 @@ def test_a_store_gives_the_bits_of_the_same_indices_in_memory(tmp_path, damaged,
 
 
 def test_uniform_subtensors_of_a_store_give_the_bits_of_an_array(damaged):
-    solver = SAWRTRD(samples=400, sweeps=3, sampling="uniform-subtensor", sigma_min=0.1)
-    in_memory = decompose(damaged, RANK, solver=SAWRTRD(samples=400, sweeps=3, sigma_min=0.1), seed=3)
+    solver = SAWRTRD(smooth=0.0, samples=400, sweeps=3, sampling="uniform-subtensor", sigma_min=0.1)
+    in_memory = decompose(damaged, RANK, solver=SAWRTRD(smooth=0.0, samples=400, sweeps=3, sigma_min=0.1), seed=3)
     # The scale of the data is measured on other entries, so the units differ by a factor; nothing else does.
     assert np.asarray(decompose(stored(damaged), RANK, solver=solver, seed=3).ring) == pytest.approx(
         np.asarray(in_memory.ring), abs=2.0
     )
 
 
-@pytest.mark.parametrize("solver", [SAWRTRD(samples=600, sweeps=40, tol=0), AWRTRD(sweeps=25, tol=0)])
+@pytest.mark.parametrize(
+    "solver", [SAWRTRD(smooth=0.0, samples=600, sweeps=40, tol=0), AWRTRD(smooth=0.0, sweeps=25, tol=0)]
+)
 def test_a_damaged_store_is_restored(clean, damaged, solver):
     error = np.asarray(decompose(stored(damaged), (4, 4, 3, 3), solver=solver).ring) - clean
     assert np.sqrt(np.mean(error**2)) < 6.0  # the damage itself: 30
@@ -73,7 +80,7 @@ def test_a_damaged_store_is_restored(clean, damaged, solver):
 def test_a_sketch_is_read_once_and_the_next_one_ahead(damaged):
     counting = Counting(damaged)
     source = ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS))
-    decompose(source, RANK, solver=SAWRTRD(samples=400, sweeps=2, tol=0), seed=1)
+    decompose(source, RANK, solver=SAWRTRD(smooth=0.0, samples=400, sweeps=2, tol=0), seed=1)
     expected = Counter([*np.ndindex(5, 6, 1, 4)] * 2)  # the survey, and the scale, which all of few entries tell
     for sweep in (1, 2):
         for mode in range(4):
@@ -133,7 +140,7 @@ def test_an_automatic_fit_visits_every_chunk(damaged, moments):
 
 def test_row_sampling_of_a_store_is_refused(damaged):
     with pytest.raises(ArgumentError, match="needs data in memory"):
-        decompose(stored(damaged), RANK, solver=SAWRTRD(sampling="uniform-rows"))
+        decompose(stored(damaged), RANK, solver=SAWRTRD(smooth=0.0, sweeps=30, sampling="uniform-rows"))
 
 
 def test_errors_of_the_store_come_out_of_the_fit(damaged):
@@ -145,5 +152,5 @@ def test_errors_of_the_store_come_out_of_the_fit(damaged):
 
     source = ChunkedSource(Failing(damaged), regular_chunks(SHAPE, CHUNKS))
     with pytest.raises(FormatError, match="cannot be read: OSError: the disk is gone"):
-        decompose(source, RANK, solver=SAWRTRD(samples=400))
+        decompose(source, RANK, solver=SAWRTRD(smooth=0.0, sweeps=30, samples=400))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ringlet-read")]

@@ -61,10 +61,14 @@ def test_the_peak_stays_within_a_fifth_of_the_budget(store, smooth, budget):
 @pytest.mark.parametrize(
     ("shape", "rank", "solver"),
     [
-        ((25, 25, 25, 25), 20, ringlet.SAWRTRD(samples=300, sweeps=1, threads=1)),  # mostly Gram matrices
-        ((25, 25, 25, 25), 20, ringlet.SAWRTRD(samples=300, sweeps=3, threads=1)),  # and not those of two sweeps
+        ((25, 25, 25, 25), 20, ringlet.SAWRTRD(smooth=0.0, samples=300, sweeps=1, threads=1)),  # mostly Gram matrices
+        (
+            (25, 25, 25, 25),
+            20,
+            ringlet.SAWRTRD(smooth=0.0, samples=300, sweeps=3, threads=1),
+        ),  # and not those of two sweeps
         ((25, 25, 25, 25), 20, ringlet.SAWRTRD(samples=300, sweeps=4, threads=1, smooth="auto")),  # nor of trials
-        ((20, 20, 20, 20, 20), 12, ringlet.SAWRTRD(samples=500, sweeps=1, threads=1)),
+        ((20, 20, 20, 20, 20), 12, ringlet.SAWRTRD(smooth=0.0, samples=500, sweeps=1, threads=1)),
         (
             (160, 100, 60),
             3,
@@ -93,14 +97,18 @@ def bits(fit):
 
 
 def test_the_budget_never_changes_the_bits(damaged):
-    high = _smallest(SAWRTRD(samples=400, memory=1))
+    high = _smallest(SAWRTRD(smooth=0.0, sweeps=30, samples=400, memory=1))
     low = high // 2
     while high - low > 1:  # the message names a rounded number
         middle = (low + high) // 2
-        low, high = (low, middle) if _is_possible(SAWRTRD(samples=400, memory=middle)) else (middle, high)
-    lean = SAWRTRD(samples=400, sweeps=3, memory=high)
+        low, high = (
+            (low, middle)
+            if _is_possible(SAWRTRD(smooth=0.0, sweeps=30, samples=400, memory=middle))
+            else (middle, high)
+        )
+    lean = SAWRTRD(smooth=0.0, samples=400, sweeps=3, memory=high)
     assert not lean.plan(SHAPE, RANK, np.dtype("f4"), stored(damaged).chunks).reads_ahead
-    expected = bits(decompose(stored(damaged), RANK, solver=SAWRTRD(samples=400, sweeps=3)))
+    expected = bits(decompose(stored(damaged), RANK, solver=SAWRTRD(smooth=0.0, samples=400, sweeps=3)))
     assert bits(decompose(stored(damaged), RANK, solver=lean)) == expected
 
 
@@ -128,7 +136,11 @@ def test_impossible_budgets_are_refused_with_the_smallest_possible_one(kind, thr
 def test_an_impossible_budget_is_refused_before_anything_is_read(damaged):
     counting = Counting(damaged)
     with pytest.raises(BudgetError, match="smallest possible budget"):
-        decompose(ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS)), RANK, solver=AWRTRD(memory="1kB"))
+        decompose(
+            ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS)),
+            RANK,
+            solver=AWRTRD(smooth=0.0, sweeps=30, memory="1kB"),
+        )
     assert not counting.reads
 
 
@@ -139,11 +151,11 @@ def test_chunks_of_a_plan_are_checked(chunks):
 
 
 @pytest.mark.parametrize("chunks", [None, CHUNKS])
-@pytest.mark.parametrize("tuned", [{"solver": AWRTRD(smooth="auto")}, {"rank": "auto"}])
+@pytest.mark.parametrize("tuned", [{"solver": AWRTRD(sweeps=30, smooth="auto")}, {"rank": "auto"}])
 def test_entries_that_are_held_out_are_counted(tuned, chunks):
-    rank = plan(SHAPE, "auto", solver=AWRTRD()).rank
-    fixed = plan(SHAPE, rank, solver=AWRTRD(threads=1), chunks=chunks)
-    solver = replace(tuned.get("solver", AWRTRD()), threads=1)
+    rank = plan(SHAPE, "auto", solver=AWRTRD(smooth=0.0, sweeps=30)).rank
+    fixed = plan(SHAPE, rank, solver=AWRTRD(smooth=0.0, sweeps=30, threads=1), chunks=chunks)
+    solver = replace(tuned.get("solver", AWRTRD(smooth=0.0, sweeps=30)), threads=1)
     found = plan(SHAPE, tuned.get("rank", rank), solver=solver, chunks=chunks)
     held_out = (16 if chunks else 17) * np.prod(SHAPE)  # a mask of data in memory; a model, its residuals
     assert found.rank == fixed.rank

@@ -7,8 +7,7 @@ from oracles import random_cores
 from ringlet import AWRTRD, decompose, plan
 from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.engine.regions import RegionPass, Regions
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource, ChunkedSource
 from ringlet.sources.chunked import regular_chunks
@@ -55,7 +54,7 @@ def test_a_single_region_stays_in_memory():
 def test_a_fit_of_a_store_of_several_regions_is_that_of_an_array():
     shape, chunks = (256, 256, 140), (64, 64, 70)
     x = np.random.default_rng(0).integers(0, 255, shape, np.uint8)
-    solver, init = AWRTRD(sweeps=1, loss="l2", ridge=0), random_cores(shape, (2, 2, 2))
+    solver, init = AWRTRD(smooth=0.0, sweeps=1, loss="l2", ridge=0), random_cores(shape, (2, 2, 2))
     cost = plan(shape, 2, solver=solver, dtype="u1", chunks=chunks)
     assert np.prod(cost.cores[0].grid) > 1
     counting = Counting(x, chunks)

@@ -8,8 +8,7 @@ from oracles import dense, random_cores, subchain, unfolding
 from ringlet.ring import GramChain
 from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.engine.scaled_step import scaled_step, solver_of
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import as_source
 

@@ -7,10 +7,8 @@ from oracles import random_cores, subchain
 from reference_awrtrd import WEIGHTS, core_rows, unfolding
 from ringlet.execution import Threads
 from ringlet.robust import LOSSES, Kernel
-from ringlet.solvers.engine.block_work import pieces_of
 from ringlet.solvers.engine.core_plan import plan_core
-from ringlet.solvers.engine.sketch import Sketch
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource
 
@@ -60,7 +58,7 @@ def test_kept_and_recomputed_weights_give_the_same_bits():
 def test_threads_change_no_bit_of_a_pass(shape, mode):
     rank = (3, 4, 3)
     plan = plan_core(shape, rank, mode)
-    assert len(pieces_of(plan)) >= 4
+    assert len(plan.pieces) >= 4
     assert (plan.tile_mode is None) == (shape[0] == 100)
     rng = np.random.default_rng(0)
     cores = random_cores(shape, rank, dtype=np.float32)

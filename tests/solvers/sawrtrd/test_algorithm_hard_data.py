@@ -7,7 +7,7 @@ from oracles import dense, random_cores
 from ringlet import AWRTRD, SAWRTRD, Status, decompose
 from ringlet.errors import DataWarning
 
-SOLVERS = [AWRTRD(sweeps=15), SAWRTRD(sweeps=15, samples=30)]
+SOLVERS = [AWRTRD(smooth=0.0, sweeps=15), SAWRTRD(smooth=0.0, sweeps=15, samples=30)]
 
 
 def error(ring, truth):
@@ -33,7 +33,7 @@ def test_rank_deficient_tensors_stay_finite(solver, rank):
 def test_structurally_singular_gram_stays_stable():
     shape, rank = (30, 28, 3), (12, 12, 2)  # at most 6 of the 12 dimensions of bond 0 can be used
     x = dense(random_cores(shape, (6, 12, 2))).astype(np.float32)
-    fit = decompose(x, rank, solver=AWRTRD(sweeps=60, loss="l2", tol=0))
+    fit = decompose(x, rank, solver=AWRTRD(smooth=0.0, sweeps=60, loss="l2", tol=0))
     assert np.linalg.norm(np.asarray(fit.ring) - x) < 0.05 * np.linalg.norm(x)
 
 
@@ -41,7 +41,7 @@ def test_structurally_singular_gram_stays_stable():
 def test_extreme_fixed_widths_stay_finite(sigma):
     truth = dense(random_cores((8, 7, 6), (2, 2, 2)))
     for dtype in (np.float32, np.float64):
-        fit = decompose(truth.astype(dtype), 2, solver=AWRTRD(sweeps=5, sigma=sigma))
+        fit = decompose(truth.astype(dtype), 2, solver=AWRTRD(smooth=0.0, sweeps=5, sigma=sigma))
         assert np.isfinite(np.asarray(fit.ring)).all()
 
 
@@ -49,7 +49,7 @@ def test_extreme_fixed_widths_stay_finite(sigma):
 def test_a_sample_without_observed_entries_does_not_end_the_fit():
     truth = dense(random_cores((30, 30, 30), (1, 1, 1)))
     mask = np.random.default_rng(0).random(truth.shape) < 0.002
-    fit = decompose(truth, 1, mask=mask, solver=SAWRTRD(samples=4, sweeps=30, tol=0))
+    fit = decompose(truth, 1, mask=mask, solver=SAWRTRD(smooth=0.0, samples=4, sweeps=30, tol=0))
     assert fit.status is Status.SWEEPS_USED
     assert fit.sigma < np.inf
 
@@ -77,7 +77,7 @@ def test_mostly_outliers_give_a_finite_ring():
     rng = np.random.default_rng(0)
     truth = dense(random_cores((12, 11, 10), (2, 2, 2)))
     x = np.where(rng.random(truth.shape) < 0.6, rng.standard_normal(truth.shape) * 100, truth)
-    fit = decompose(x, 3, solver=AWRTRD(sweeps=30))
+    fit = decompose(x, 3, solver=AWRTRD(smooth=0.0, sweeps=30))
     assert np.isfinite(np.asarray(fit.ring)).all()
 
 
@@ -89,7 +89,7 @@ def test_an_empty_slice_is_announced_and_filled_from_its_neighbours(mode):
     with pytest.warns(
         DataWarning, match=rf"3 slice\(s\) of mode {mode} hold no observed entry \(the first at index 0\)"
     ):
-        fit = decompose(x, 3, solver=AWRTRD(sweeps=100, loss="l2", tol=1e-8))
+        fit = decompose(x, 3, solver=AWRTRD(smooth=0.0, sweeps=100, loss="l2", tol=1e-8))
     middle = np.asarray(fit.ring).take([5, 6], axis=mode)
     np.testing.assert_allclose(middle, grid.take([5, 6], axis=mode), atol=0.5)
     edge = np.asarray(fit.ring).take(0, axis=mode)
@@ -105,7 +105,7 @@ def test_a_fit_of_zeros_ends(rank, dtype):
 
 
 def test_exactly_fitted_data_stop_by_themselves():
-    fit = decompose(np.zeros((5, 4, 3), np.uint8), 2, solver=AWRTRD(sweeps=50, tol=0))
+    fit = decompose(np.zeros((5, 4, 3), np.uint8), 2, solver=AWRTRD(smooth=0.0, sweeps=50, tol=0))
     assert fit.status is Status.STALLED
     assert error(fit.ring, 0.0) < 1e-12
 
@@ -114,7 +114,7 @@ def test_exactly_fitted_data_stop_by_themselves():
 def test_tensors_of_any_order_are_fitted(order):
     shape = {2: (20, 15), 5: (5, 4, 6, 3, 5), 8: (3, 2, 3, 2, 3, 2, 3, 2)}[order]
     truth = dense(random_cores(shape, (2,) * order, seed=3))
-    solver = SAWRTRD(samples=10**9, sweeps=300, tol=0, loss="l2")
+    solver = SAWRTRD(smooth=0.0, samples=10**9, sweeps=300, tol=0, loss="l2")
     best = min(
         np.linalg.norm(np.asarray(decompose(truth, 2, solver=solver, seed=seed).ring) - truth) for seed in range(2)
     )
@@ -123,5 +123,5 @@ def test_tensors_of_any_order_are_fitted(order):
 
 def test_modes_of_size_one_are_allowed():
     x = np.random.default_rng(0).random((1, 6, 1, 5))
-    fit = decompose(x, 5, solver=AWRTRD(sweeps=50, loss="l2"))
+    fit = decompose(x, 5, solver=AWRTRD(smooth=0.0, sweeps=50, loss="l2"))
     assert np.linalg.norm(np.asarray(fit.ring) - x) < 0.05 * np.linalg.norm(x)

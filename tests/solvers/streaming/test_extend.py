@@ -23,7 +23,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("mode", [-1, 0, 1])
 def test_exact_slices_are_recovered_to_rounding(mode, refresh, ridge):
     count = SHAPE[mode] - 2
-    fit = fit_of(CORES, count, AWRTRD(sweeps=300, tol=1e-13, ridge=ridge), mode=mode)
+    fit = fit_of(CORES, count, AWRTRD(smooth=0.0, sweeps=300, tol=1e-13, ridge=ridge), mode=mode)
     for i in range(count, SHAPE[mode]):
         fit = fit.extend(TRUTH.take([i], axis=mode), mode, refresh=refresh)
     assert fit.ring.shape == SHAPE
@@ -62,7 +62,7 @@ def test_a_new_slice_is_the_robust_regression_on_the_fixed_cores(loss):
     frame = TRUTH[..., 11:] + 0.3 * rng.standard_normal((9, 8, 3, 1))
     frame[rng.random(frame.shape) < 0.1] += 8.0
     frame[rng.random(frame.shape) < 0.2] = np.nan
-    fit = fit_of(CORES, 11, AWRTRD(sweeps=500, tol=1e-12, loss=loss, sigma=sigma, ridge=0))
+    fit = fit_of(CORES, 11, AWRTRD(smooth=0.0, sweeps=500, tol=1e-12, loss=loss, sigma=sigma, ridge=0))
     grown = fit.extend(frame, refresh=0)
     for old, new in zip(fit.ring.cores[:-1], grown.ring.cores[:-1], strict=True):
         assert np.array_equal(old, new)
@@ -76,7 +76,7 @@ def test_a_new_slice_is_the_robust_regression_on_the_fixed_cores(loss):
 
 
 def test_a_ridge_is_that_of_the_normal_equations():
-    fit = fit_of(CORES, 11, AWRTRD(sweeps=200, tol=1e-13, loss="l2", ridge=0.2))
+    fit = fit_of(CORES, 11, AWRTRD(smooth=0.0, sweeps=200, tol=1e-13, loss="l2", ridge=0.2))
     grown = fit.extend(TRUTH[..., 11:], refresh=0)
     S = subchain(fit.ring.cores, 3)
     G = S.T @ S
@@ -145,7 +145,7 @@ def test_penalties_that_a_fit_has_chosen_stay_in_force():
 
 def test_a_kernel_width_that_a_fit_has_chosen_stays_in_force():
     noisy = TRUTH + 0.5 * np.abs(TRUTH).max() * RNG.standard_normal(TRUTH.shape)
-    fit = decompose(noisy[..., :10], RANK, solver=AWRTRD(sweeps=20, sigma_min=1e-3))
+    fit = decompose(noisy[..., :10], RANK, solver=AWRTRD(smooth=0.0, sweeps=20, sigma_min=1e-3))
     narrow = with_state(fit, penalties=replace(fit._extender.state.penalties, width=0.5))
     grown, narrower = fit.extend(noisy[..., 10:]), narrow.extend(noisy[..., 10:])
     assert narrower.sigma < 0.7 * grown.sigma
@@ -192,7 +192,7 @@ def dense_extension(cores, slices, refresh):
 def test_a_refresh_is_least_squares_on_earlier_model_values_and_new_data(count):
     cores = random_cores((6, 5, 3, count), RANK, seed=2)
     slices = fast_dense(random_cores((6, 5, 3, 3), RANK, seed=3))  # nothing like the earlier ones
-    fit = fit_of(cores, count, AWRTRD(sweeps=100, tol=1e-13, loss="l2", ridge=0))
+    fit = fit_of(cores, count, AWRTRD(smooth=0.0, sweeps=100, tol=1e-13, loss="l2", ridge=0))
     expected = list(fit.ring.cores)
     for i in range(3):
         fit = fit.extend(slices[..., i : i + 1], refresh=2)
@@ -204,7 +204,7 @@ def test_new_content_is_absorbed_and_the_old_is_kept():
     cores = random_cores((14, 12, 3, 16), (4, 4, 3, 3), seed=7)
     cores[3][:, :10, 2:] = 0.0  # the first ten frames live on half of the bond, the others on all of it
     truth = fast_dense(cores)
-    fit = decompose(truth[..., :10], (4, 4, 3, 3), solver=AWRTRD(sweeps=80, tol=1e-6))
+    fit = decompose(truth[..., :10], (4, 4, 3, 3), solver=AWRTRD(smooth=0.0, sweeps=80, tol=1e-6))
     fixed, moving = fit, fit
     for i in range(10, 16):
         fixed = fixed.extend(truth[..., i : i + 1], refresh=0)
@@ -224,7 +224,9 @@ def test_forgetting_favours_the_new():
     whole = fast_dense(cores)
 
     def errors(forget):
-        fit = fit_of(cores, 20, AWRTRD(loss="l2", ridge=0)).extend(frames, refresh=3, forget=forget)
+        fit = fit_of(cores, 20, AWRTRD(smooth=0.0, sweeps=30, loss="l2", ridge=0)).extend(
+            frames, refresh=3, forget=forget
+        )
         model = np.asarray(fit.ring)
         return np.linalg.norm(model[..., :20] - whole), np.linalg.norm(model[..., 20:] - frames)
 
@@ -236,7 +238,7 @@ def test_forgetting_favours_the_new():
 def test_sketched_fits_extend_from_a_sketch():
     cores = random_cores((30, 25, 3, 10), RANK, seed=4)
     truth = fast_dense(cores)
-    fit = fit_of(cores, 9, SAWRTRD(samples=60, sweeps=100, tol=1e-12, ridge=0))
+    fit = fit_of(cores, 9, SAWRTRD(smooth=0.0, samples=60, sweeps=100, tol=1e-12, ridge=0))
     read = []
     original = ArraySource.read
 
@@ -258,7 +260,7 @@ def grown_twice(count):
     """Entries read and peak memory of the second of two extensions of a ring with so many slices."""
     cores = random_cores((12, 10, count + 2), (2, 3, 2), seed=4)
     ring, frames = head(cores, count), np.asarray(head(cores, count + 2)[:, :, count:])
-    fit = decompose(np.asarray(ring), ring.rank, solver=AWRTRD(sweeps=1, threads=1), init=ring)
+    fit = decompose(np.asarray(ring), ring.rank, solver=AWRTRD(smooth=0.0, sweeps=1, threads=1), init=ring)
     fit = fit.extend(frames[..., :1])
     read = []
     original = ArraySource.read
@@ -289,7 +291,7 @@ def test_same_bits_on_any_number_of_threads():
     x[rng.random(x.shape) < 0.1] = 255
 
     def grown(threads):
-        solver = SAWRTRD(samples=2000, sweeps=5, threads=threads)
+        solver = SAWRTRD(smooth=0.0, samples=2000, sweeps=5, threads=threads)
         fit = decompose(x[..., :6], (5, 4, 3, 4), solver=solver)
         return fit.extend(x[..., 6:7]).extend(x[..., 7:])
 
@@ -304,13 +306,15 @@ def test_data_times_a_constant_give_the_ring_times_it():
     x = TRUTH + 0.2 * rng.standard_normal(TRUTH.shape)
 
     def grown(x):
-        return np.asarray(decompose(x[..., :10], RANK, solver=AWRTRD(sweeps=20, tol=0)).extend(x[..., 10:]).ring)
+        return np.asarray(
+            decompose(x[..., :10], RANK, solver=AWRTRD(smooth=0.0, sweeps=20, tol=0)).extend(x[..., 10:]).ring
+        )
 
     np.testing.assert_allclose(grown(1024.0 * x), 1024.0 * grown(x), rtol=1e-5, atol=1e-5)
 
 
 def test_frames_without_data_have_no_say_and_let_nothing_fade():
-    solver = AWRTRD(sweeps=50, tol=1e-12, loss="l2", ridge=0)
+    solver = AWRTRD(smooth=0.0, sweeps=50, tol=1e-12, loss="l2", ridge=0)
     new = fast_dense(random_cores((9, 8, 3, 1), RANK, seed=3))  # nothing like the earlier ones
     fit = fit_of(CORES, 12, solver)
     direct = fit.extend(new, forget=0.3)
@@ -350,7 +354,7 @@ def test_only_robust_fits_can_be_extended():
 
 def test_a_pilot_without_data_leaves_the_kernel_as_it_was():
     x = 10 + np.cos(np.add.outer(np.arange(300) / 40, np.arange(300) / 30))[:, :, None] + np.arange(6) * 0.1
-    fit = decompose(x, 4, solver=AWRTRD(sweeps=10))
+    fit = decompose(x, 4, solver=AWRTRD(smooth=0.0, sweeps=10))
     rng = np.random.default_rng(0)
     for seed in range(3):
         new = np.full((300, 300, 1), np.nan)

@@ -50,7 +50,7 @@ def test_a_stream_survives_frames_without_any_data(count):
 
 
 def test_masked_frames_and_frames_of_whole_numbers_can_be_without_data():
-    fit = decompose(np.round(50 * TRUTH[..., :11]).astype("i2"), RANK, solver=AWRTRD(sweeps=3))
+    fit = decompose(np.round(50 * TRUTH[..., :11]).astype("i2"), RANK, solver=AWRTRD(smooth=0.0, sweeps=3))
     frame = np.round(50 * FRAME).astype("i2")
     with pytest.warns(DataWarning, match="none of the new slices"):
         assert fit.extend(frame, mask=np.zeros(frame.shape, bool)).ring.shape == SHAPE
@@ -96,7 +96,7 @@ def test_wrong_arguments_are_refused_by_name(fit_of_eleven, arguments, error, wo
 def test_slices_whose_modes_are_turned_are_refused():
     x = np.add.outer(np.add.outer(np.arange(5.0), 3 * np.arange(5.0)), np.arange(6.0))
     data = xarray.DataArray(x, dims=("y", "x", "t"))
-    fit = decompose(data[..., :5], 2, solver=AWRTRD(sweeps=2))
+    fit = decompose(data[..., :5], 2, solver=AWRTRD(smooth=0.0, sweeps=2))
     with pytest.raises(ArgumentError, match=r"new_slices: the array has the modes \(x, y, t\), but the ring has"):
         fit.extend(data[..., 5:].transpose("x", "y", "t"))
     assert fit.extend(data[..., 5:]).ring.names == ("y", "x", "t")

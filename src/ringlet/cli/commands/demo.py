@@ -130,7 +130,9 @@ def _fit(
     damaged: Pixels, observed: NDArray[np.bool_], loss: Literal["correntropy", "l2"], seed: int
 ) -> tuple[Fit, float]:
     start = perf_counter()
-    fit = decompose(damaged, _RANK, solver=SAWRTRD(loss=loss), mask=observed, seed=seed, progress=True)
+    fit = decompose(
+        damaged, _RANK, solver=SAWRTRD(loss=loss, smooth=0.0, sweeps=30), mask=observed, seed=seed, progress=True
+    )
     if fit.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return fit, perf_counter() - start

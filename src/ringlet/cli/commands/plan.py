@@ -58,10 +58,11 @@ def command(
     """Say what a fit of the file IN, or of a tensor of a given shape, would cost. Nothing is fitted."""
     if (source is None) == (shape is None):
         raise click.UsageError("give either a file or --shape")
-    told = asdict(data) if source is None else {"dtype": dtype, "chunks": chunks}
-    for name, value in told.items():
-        if value is not None:
-            raise click.UsageError(f"--{name} is for {'a file' if source is None else '--shape'}")
+    given_options = asdict(data) if source is None else {"dtype": dtype, "chunks": chunks}
+    for name, value in given_options.items():
+        if value != getattr(ReadOptions(), name, None):
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for {'a file' if source is None else '--shape'}")
     dtype = dtype or "uint8"
     if source is not None:
         given = open_input(source, data).source

@@ -1,6 +1,5 @@
 """An extension under way: the new slices, and the other cores, as they move towards them."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, prod
@@ -192,10 +191,8 @@ class ExtensionRun:
         residuals = self._stream(self._sketch(self._mode, index)).residuals()
         if not residuals.size:
             return False
-        rule, narrowest = self._solver.width_rule(), self._narrowest
-        if rule.rule is None:  # the fit has reached its fixed width already
-            narrowest = narrowest or sys.float_info.min
-        width, settling = rule.width(residuals, self._extension.data_range, narrowest, self._width_factor)
+        rule, data_range = self._solver.width_rule(), self._extension.data_range
+        width, settling = rule.width(residuals, data_range, self._narrowest, self._width_factor)
         self._pilot = PilotStats.of(residuals, Kernel(width, LOSSES[self._solver.loss]))
         self._narrowest = NARROWING * width
         return settling
