@@ -114,7 +114,7 @@ data_options = _gathered(
             "--mask",
             type=GivenPath(),
             metavar="FILE",
-            help="Which entries are known: an array in a file or store, 1 = known; or a picture, black = missing.",
+            help="Which entries are known: an array in a file or store, 1 = known; or a picture, dark = missing.",
         ),
         click.option(
             "--missing",

@@ -51,7 +51,7 @@ def restore(
         The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5 or .hdf5. It is written under a temporary name
         and then renamed. Pictures and videos need data of dtype uint8, a grey png may be uint16.
     mask : bool array-like, store or path, optional
-        True = observed. As a path it is an array file of zeros and ones or a picture, in which black means missing.
+        True = observed. As a path it is an array file of zeros and ones or a picture, in which dark means missing.
     rank : "auto", int, sequence of int, budget or target
         As in `decompose`.
     solver : solver, optional

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import FormatError
+from ringlet.errors import DataWarning, FormatError, warn
 from ringlet.sources.array_files import open_npy, read_array, real_array, shapes_in
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.groups import open_mask
@@ -18,6 +18,10 @@ from ringlet.sources.named_arrays import choose_mask
 
 __all__ = ["load_mask"]
 
+_HALF = 0.5  # of white: pixels at least this bright are known
+_NEAR = 1 / 8  # of white: black and white as JPEG stores them, apart from edges
+_GREY_SHARE = 1e-3  # of the pixels: more of neither near black nor near white give a warning
+
 
 def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[np.bool_] | ArraySource | ChunkedSource:
     """Read which entries of a tensor are known.
@@ -25,8 +29,9 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
     Parameters
     ----------
     path : path
-        An npy, npz or mat file, a zarr store or an HDF5 file of truth values or zeros and ones; or a picture, where all
-        pixels but black ones are known (use png: jpg compression changes black).
+        An npy, npz or mat file, a zarr store or an HDF5 file of truth values or zeros and ones; or a picture, where
+        pixels of at least half brightness are known. A picture with more than a thousandth of its pixels neither near
+        black nor near white gives a DataWarning.
     shape : tuple of int
         The tensor's shape. A mask of only its first modes (at least two), such as ``(height, width)`` for a
         video, applies to all of the others; that in a store must have the same shape.
@@ -74,6 +79,16 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
 
 
 def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    if picture.ndim == 2 or picture.shape == shape[:3]:
-        return picture.astype(bool)
-    return np.asarray(picture.any(axis=2))
+    # Zeros and ones count as in other files: programs that store classes write them into pictures, too.
+    white = 1 if picture.max() <= 1 else np.iinfo(picture.dtype).max
+    if picture.ndim == 3 and picture.shape != shape[:3]:
+        picture = picture.max(axis=2)  # one mask of all colours: a pixel of any pure colour is known
+    known = np.asarray(picture >= _HALF * white)
+    grey = np.mean((picture > _NEAR * white) & (picture < (1 - _NEAR) * white))
+    if grey > _GREY_SHARE:
+        warn(
+            f"the mask is a picture of which {grey:.1%} is neither near black nor near white; pixels of at least half "
+            f"brightness were taken as known ({known.mean():.1%}), the others as missing",
+            DataWarning,
+        )
+    return known
