@@ -27,6 +27,7 @@ from ringlet.solvers.tuning.bond_expansion import start_rank
 from ringlet.solvers.tuning.coarse_start import start_automatic
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import Source
+from ringlet.sources.conversion import without_labels
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
@@ -68,6 +69,7 @@ class FitRequest:
 
     def run(self, source: Source) -> Fit | Estimate:
         """Check everything, then fit."""
+        source, labels = without_labels(source)
         solver = self.solver or default_solver(source.shape)
         callback = self.callback
         if callback is not None and not callable(callback):
@@ -88,7 +90,7 @@ class FitRequest:
             trusted = (history[-1].mean_weight if history else 1.0) * observed
             extender = _extender(solver, run, trusted)
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
-            return Fit(labelled, status, history, source, run.kernel, extender, 1 - observed)
+            return Fit(labelled, status, history, source, run.kernel, extender, 1 - observed, labels)
 
     def _started(self, solver: Solver, problem: Problem) -> AbstractContextManager[Run]:
         """A fit of a given rank, or one in which held-out entries decide."""

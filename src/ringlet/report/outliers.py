@@ -32,7 +32,7 @@ def outlier_share(fit: Fit) -> float:
     """
     doubted = observed = 0
     for block in _spread_blocks(fit):
-        weights = fit.weights(block)
+        weights = fit.unlabelled.weights(block)
         observed += int(np.count_nonzero(~np.isnan(weights)))
         doubted += int(np.count_nonzero(weights < _DOUBT))
     return doubted / observed if observed else 0.0
@@ -71,7 +71,7 @@ def outlier_map(fit: Fit) -> NDArray[np.float32]:
     step = max(1, _SLAB_ENTRIES * shape[0] // fit.ring.size)
     for start in range(0, shape[0], step):
         rows = slice(start, start + step)
-        weights = fit.weights(rows)
+        weights = fit.unlabelled.weights(rows)
         others = tuple(range(2, weights.ndim))
         observed = np.count_nonzero(~np.isnan(weights), axis=others)
         total = np.nansum(1 - weights, axis=others)

@@ -36,7 +36,7 @@ def clean_entries(fit: Fit, dtype: DTypeLike, *, keep: bool) -> CleanEntries:
     >>> clean_entries(ringlet.decompose(x, rank=1), x.dtype, keep=True)((1, 2))
     array([7, 7, 7, 7], dtype=uint8)
     """
-    evaluate: CleanEntries = fit.restored if keep else fit.ring.__getitem__
+    evaluate: CleanEntries = fit.unlabelled.restored if keep else fit.ring.__getitem__
     return lambda index: as_dtype(evaluate(index), dtype)
 
 

@@ -80,11 +80,12 @@ def restore(
 
     Returns
     -------
-    array, xarray.DataArray or Fit
-        Without `output` the clean data: of a DataArray a DataArray with the same coordinates, attributes and name,
-        of all else a NumPy array. Those of a file, a store or a dask array must fit into a quarter of the machine's
-        memory. With `output` the Fit. If the output has replaced the zarr store that was fitted, ``weights`` and
-        ``restored`` of the Fit read the clean entries.
+    array, the kind of object that was given, or Fit
+        Without `output` the clean data. An xarray.DataArray or Dataset gives that again, with the same coordinates,
+        attributes and names, a pandas.DataFrame a DataFrame of the same rows, columns and dtypes, and a torch tensor a
+        torch tensor without a gradient. All else gives a NumPy array. The entries of a file, a store or a dask array
+        must fit into a quarter of the machine's memory. With `output` the Fit. If the output has replaced the zarr
+        store that was fitted, ``weights`` and ``restored`` of the Fit read the clean entries.
         Ctrl-C ends the fit early, and the best ring so far is used: ``fit.status`` says so, or, where an array is
         given back, a DataWarning.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ringlet.sources.base import Block, Chunks, slabs
 from ringlet.sources.gathering import gather
+from ringlet.sources.labels import Labels
 from ringlet.sources.observing import observed_entries
 
 __all__ = ["ArraySource"]
@@ -33,6 +34,8 @@ class ArraySource:
         Names of the modes.
     units : str or None
         Unit of the entries.
+    labels : Labels or None
+        What the object that was given says of its entries, to give back the same kind.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class ArraySource:
     names: tuple[str, ...] | None = None
     units: str | None = None
     chunks: Chunks | None = None
+    labels: Labels | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
