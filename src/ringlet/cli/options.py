@@ -25,6 +25,7 @@ __all__ = [
     "checkpoint_options",
     "data_options",
     "force_option",
+    "gathered",
     "json_option",
     "quiet_option",
     "rank_option",
@@ -92,7 +93,7 @@ class CheckpointOptions:
             )
 
 
-def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator[Any]:
+def gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator[Any]:
     """Give a command some options as one argument, an instance of `kind`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,7 +107,7 @@ def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator
     return decorate
 
 
-data_options = _gathered(
+data_options = gathered(
     "data",
     ReadOptions,
     [
@@ -133,7 +134,7 @@ data_options = _gathered(
     ],
 )
 
-checkpoint_options = _gathered(
+checkpoint_options = gathered(
     "kept",
     CheckpointOptions,
     [
@@ -150,7 +151,7 @@ checkpoint_options = _gathered(
 
 _defaults = default_solver((1, 1))
 
-solver_options = _gathered(
+solver_options = gathered(
     "solver",
     SolverOptions,
     [

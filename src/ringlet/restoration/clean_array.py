@@ -8,7 +8,7 @@ import numpy as np
 from ringlet.amounts import format_bytes
 from ringlet.errors import ArgumentError
 from ringlet.execution.memory import machine_memory
-from ringlet.restoration.clean_entries import clean_entries, fill
+from ringlet.restoration.clean_entries import Kept, clean_entries, fill
 from ringlet.restoration.inputs import Input
 from ringlet.solvers.result import Fit
 from ringlet.sources import ChunkedSource
@@ -30,13 +30,13 @@ class CleanArray:
         else gives a NumPy array.
     given : Input
         The same data, opened.
-    keep : bool
-        Replace only entries that are missing or judged outliers; otherwise all are the ring's.
+    kept : Kept
+        Which entries stay as they are.
     """
 
     data_or_path: Any
     given: Input
-    keep: bool = False
+    kept: Kept = Kept.NONE
 
     def __post_init__(self) -> None:
         available = machine_memory()
@@ -49,7 +49,7 @@ class CleanArray:
     def make(self, fit: Fit) -> Any:
         """Evaluate all restored entries, as the kind of object that was given."""
         whole = np.empty(fit.ring.shape, self.given.source.dtype)
-        fill(whole, clean_entries(fit, whole.dtype, keep=self.keep))
+        fill(whole, clean_entries(fit, self.given.source, self.kept))
         return labelled(self.given.source.labels, whole, ..., "entries")
 
     def _is_stored(self) -> bool:

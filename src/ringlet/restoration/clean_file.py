@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, DataWarning, warn
-from ringlet.restoration.clean_entries import CleanEntries, clean_entries, fill, parts
+from ringlet.restoration.clean_entries import CleanEntries, Kept, clean_entries, fill, parts
 from ringlet.restoration.inputs import Input
 from ringlet.solvers.result import Fit
 from ringlet.sources import ChunkedSource, Source
@@ -40,15 +40,15 @@ class CleanFile:
         Its suffix says the kind of file.
     given : Input
         The damaged data. The file gets their dtype, and their names, units and frame rate where it can hold these.
-    keep : bool
-        Replace only entries that are missing or judged outliers; otherwise all are the ring's.
+    kept : Kept
+        Which entries stay as they are.
     force : bool
         Replace a file that exists.
     """
 
     path: Path
     given: Input
-    keep: bool = False
+    kept: Kept = Kept.NONE
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class CleanFile:
         The tensor never exists in floats as a whole; for videos, npy files and stores it never exists as a whole.
         """
         source, shape, kind = self.given.source, fit.ring.shape, self.kind
-        entries = clean_entries(fit, source.dtype, keep=self.keep)
+        entries = clean_entries(fit, source, self.kept)
         if kind == "video":
             write_video(self.path, _frames(entries, shape), self.given.frame_rate or _DEFAULT_RATE, force=self.force)
         elif kind in ("zarr", "hdf5"):

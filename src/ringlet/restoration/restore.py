@@ -10,6 +10,7 @@ from ringlet.api import Rank, decompose
 from ringlet.errors import ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.restoration.clean_array import CleanArray
+from ringlet.restoration.clean_entries import Kept
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.solvers.base import Solver
@@ -28,6 +29,7 @@ def restore(
     solver: Solver | None = None,
     seed: int = 0,
     keep: bool = False,
+    trust_known: bool = False,
     missing: float | None = None,
     key: str | None = None,
     force: bool = False,
@@ -63,6 +65,9 @@ def restore(
         True: entries that are observed and trusted (weight at least 0.5) stay as they are, and only the others are
         the ring's; see `Fit.restored`.
         Both have the dtype of the data; into whole numbers the ring's entries are rounded and clipped.
+    trust_known : bool
+        True: every observed entry stays as it is, and only missing ones are the ring's, whatever `keep` says. For data
+        in which the mask, `missing` or NaN names all that is wrong.
     missing : float, optional
         Entries that equal this value are missing, too.
     key : str, optional
@@ -121,12 +126,14 @@ def restore(
     (3, 3, 3)
     """
     _check_flag("keep", keep)
+    _check_flag("trust_known", trust_known)
     _check_flag("force", force)
     path = None if output is None else _checked_path(output)
     if path is not None:
         check_outputs([path], force=force)  # before the data are opened: decoding a video is work
     given = open_input(data_or_path, ReadOptions(mask, missing, key))
-    target = CleanArray(data_or_path, given, keep) if path is None else CleanFile(path, given, keep, force)
+    kept = Kept.of(keep=keep, trust_known=trust_known)
+    target = CleanArray(data_or_path, given, kept) if path is None else CleanFile(path, given, kept, force)
     fit = decompose(
         given.source,
         rank,
