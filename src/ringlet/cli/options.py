@@ -123,7 +123,12 @@ data_options = gathered(
             metavar="nan|VALUE",
             help="Entries that equal VALUE are missing, e.g. 0. NaN is always missing.",
         ),
-        click.option("--key", metavar="NAME", help="Which array of a file or store of several."),
+        click.option(
+            "--key",
+            metavar="NAME",
+            help="Which array of a file or store of several. Of a table, the columns whose values are the modes, "
+            "joined by commas.",
+        ),
         click.option(
             "--cache",
             type=GivenPath(),

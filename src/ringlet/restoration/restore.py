@@ -46,12 +46,14 @@ def restore(
     Parameters
     ----------
     data_or_path : array-like, store or path; integers or floats, at least two modes
-        As in `decompose`: an array, or the path of a picture, a video, a folder of frames, an npy, npz, mat or HDF5
-        file, or a zarr store. NaN, ``numpy.ma`` masks and the fill values of stores mean missing. The data are never
-        changed. A video whose frames take more than 1 GB is decoded into a zarr store beside it, once.
+        As in `decompose`: an array, or the path of a picture, a video, a folder of frames, an npy, npz, mat, HDF5,
+        netCDF, csv or parquet file, or a zarr store. NaN, ``numpy.ma`` masks and the fill values of stores mean
+        missing. The data are never changed. A video whose frames take more than 1 GB is decoded into a zarr store
+        beside it, once.
     output : path, optional
-        The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5 or .hdf5. It is written under a temporary name
-        and then renamed. Pictures and videos need data of dtype uint8, a grey png may be uint16.
+        The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .hdf5, .tif, .nc, .csv, .tsv or .parquet; of a
+        video also a folder without a suffix, for its frames. It is written under a temporary name and then renamed.
+        Pictures and videos need data of dtype uint8, a grey png may be uint16. A video keeps its sound and rotation.
     mask : bool array-like, store or path, optional
         True = observed. As a path it is an array file of zeros and ones or a picture, in which dark means missing.
     rank : "auto", int, sequence of int, budget or target
@@ -71,7 +73,8 @@ def restore(
     missing : float, optional
         Entries that equal this value are missing, too.
     key : str, optional
-        Name of the array in a file or store of several; ``"run.h5::name"`` says the same.
+        Name of the array in a file or store of several; ``"run.h5::name"`` says the same. Of a table the columns whose
+        values are the modes, joined by commas: ``key="sensor,day,hour"``.
     force : bool
         Replace an output that exists, which may be the input itself.
     checkpoint : path, optional

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import FormatError
 
-__all__ = ["check_real", "names_in", "open_npy", "read_array", "real_array", "shapes_in"]
+__all__ = ["check_real", "names_in", "open_npy", "read_array", "real_array", "refuse_bomb", "shapes_in"]
 
 _REAL = "biuf"
 _MAT_CLASSES = {"double", "single", "logical"} | {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -94,7 +94,7 @@ def _read_npz(path: Path, key: str) -> NDArray[Any]:
             expected = file.tell() + math.prod(shape) * dtype.itemsize
         if member.file_size != expected:
             raise FormatError(f"{key} has {member.file_size} bytes where its shape {shape} asks for {expected}")
-        _refuse_bomb(member.file_size, member.compress_size)
+        refuse_bomb(member.file_size, member.compress_size)
         with archive.open(member) as file:
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     return array
@@ -126,12 +126,13 @@ def _read_mat(path: Path, key: str) -> NDArray[Any]:
     from scipy.io import loadmat
 
     shape = _mat_shapes(path)[key]
-    _refuse_bomb(8 * math.prod(shape), path.stat().st_size)
+    refuse_bomb(8 * math.prod(shape), path.stat().st_size)
     # MATLAB packs whole numbers into small integers on disk; mat_dtype gives back what they were.
     array: NDArray[Any] = loadmat(path, appendmat=False, variable_names=[key], mat_dtype=True)[key]
     return array
 
 
-def _refuse_bomb(size: int, compressed: int) -> None:
+def refuse_bomb(size: int, compressed: int) -> None:
+    """Raise an error where few bytes claim to be very many."""
     if size > _BOMB_BYTES and size > _BOMB_RATIO * compressed:
         raise FormatError(f"{compressed} bytes that claim to unpack to {size}; refused as a decompression bomb")

@@ -18,7 +18,16 @@ from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside,
 from ringlet.sources.stores import check_open, import_h5py, import_zarr, store_source
 from ringlet.sources.xarray_labels import DatasetLabels
 
-__all__ = ["array_names", "group_mask", "group_source", "open_mask", "open_tensor", "unused_mask"]
+__all__ = [
+    "array_names",
+    "dataset_shapes",
+    "dataset_source",
+    "group_mask",
+    "group_source",
+    "open_mask",
+    "open_tensor",
+    "unused_mask",
+]
 
 _STACKED = "variable"  # the mode of stacked variables, as xarray calls it
 _GROUPS = (("zarr", "Group"), ("h5py", "Group"), ("xarray", "Dataset"))
@@ -77,41 +86,31 @@ def group_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource 
     """
     if not _is_group(name, given):
         return None
+    if _is_dataset(given):
+        return dataset_source(name, given, None, "give one of them")
     shapes = _named_shapes(name, given)
-    if not _is_dataset(given):
-        return _tensor(name, given, shapes, choose_array(name, shapes, None, "give one of them"))
-    return _dataset_source(name, given, shapes)
+    return _tensor(name, given, shapes, choose_array(name, shapes, None, "give one of them"))
 
 
-def group_mask(given: Any, name: str = "mask") -> ArraySource | ChunkedSource | None:
-    """The mask of an open group, of truth values or zeros and ones; None for anything else."""
-    if not _is_group(name, given):
-        return None
-    shapes = _named_shapes(name, given)
-    return truth_source(_source(given[choose_mask(name, shapes, None, "give one of them")]))
+def dataset_source(
+    name: str, dataset: Any, key: str | None, advice: str = "choose one by path::name"
+) -> ArraySource | ChunkedSource:
+    """The tensor of a Dataset: one variable, or several of the same dimensions, stacked along a mode `variable`.
 
-
-def unused_mask(given: Any) -> str | None:
-    """The name of a mask that lies beside an open zarr or HDF5 array, which is given without its group."""
-    zarr, h5py = (sys.modules.get(module) for module in ("zarr", "h5py"))
-    if h5py is not None and isinstance(given, h5py.Dataset) and given.name is not None:
-        group, name = given.parent, given.name.rpartition("/")[2]
-    elif zarr is not None and isinstance(given, zarr.Array) and given.path:
-        parent, _, name = given.path.rpartition("/")
-        try:
-            group = zarr.open_group(given.store, path=parent, mode="r")
-        except (OSError, ValueError):  # an array may lie in a folder that is no group, or that may not be read
-            return None
-    else:
-        return None
-    return mask_beside(group, name)
-
-
-def _dataset_source(name: str, dataset: Any, shapes: Mapping[str, tuple[int, ...]]) -> ArraySource | ChunkedSource:
-    """The tensor of a Dataset: one variable, or several of the same dimensions, stacked along a mode `variable`."""
-    together = _alike(dataset, tensor_names(shapes))
+    Parameters
+    ----------
+    name : str
+        What errors call the Dataset.
+    dataset : xarray.Dataset
+    key : str, optional
+        Which variable.
+    advice : str
+        How to choose one, for the error where that is needed.
+    """
+    shapes = dataset_shapes(dataset, name)
+    together = _alike(dataset, tensor_names(shapes)) if key is None else []
     if not together:
-        key = choose_array(name, shapes, None, "give one of them")
+        key = choose_array(name, shapes, key, advice)
         return replace(_tensor(name, dataset, shapes, key), labels=DatasetLabels.of(dataset, [key], stacked=False))
     variables = [dataset[key] for key in together]
     missing = {told_missing(variable.dtype, variable.attrs) for variable in variables}
@@ -137,6 +136,30 @@ def _dataset_source(name: str, dataset: Any, shapes: Mapping[str, tuple[int, ...
     if beside is None:
         return source
     return where_known(source, truth_source(_source(dataset[beside].expand_dims({_STACKED: len(together)}))))
+
+
+def group_mask(given: Any, name: str = "mask") -> ArraySource | ChunkedSource | None:
+    """The mask of an open group, of truth values or zeros and ones; None for anything else."""
+    if not _is_group(name, given):
+        return None
+    shapes = _named_shapes(name, given)
+    return truth_source(_source(given[choose_mask(name, shapes, None, "give one of them")]))
+
+
+def unused_mask(given: Any) -> str | None:
+    """The name of a mask that lies beside an open zarr or HDF5 array, which is given without its group."""
+    zarr, h5py = (sys.modules.get(module) for module in ("zarr", "h5py"))
+    if h5py is not None and isinstance(given, h5py.Dataset) and given.name is not None:
+        group, name = given.parent, given.name.rpartition("/")[2]
+    elif zarr is not None and isinstance(given, zarr.Array) and given.path:
+        parent, _, name = given.path.rpartition("/")
+        try:
+            group = zarr.open_group(given.store, path=parent, mode="r")
+        except (OSError, ValueError):  # an array may lie in a folder that is no group, or that may not be read
+            return None
+    else:
+        return None
+    return mask_beside(group, name)
 
 
 def _alike(dataset: Any, names: list[str]) -> list[str]:
@@ -183,6 +206,11 @@ def _is_group(name: str, given: Any) -> bool:
 def _is_dataset(given: Any) -> bool:
     xarray: Any = sys.modules.get("xarray")
     return xarray is not None and isinstance(given, xarray.Dataset)
+
+
+def dataset_shapes(dataset: Any, name: str = "data") -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the variables of a Dataset."""
+    return _named_shapes(name, dataset)
 
 
 def _named_shapes(name: str, group: Any) -> dict[str, tuple[int, ...]]:

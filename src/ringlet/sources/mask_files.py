@@ -1,6 +1,7 @@
 """Masks from files: which entries of a tensor are known."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,16 @@ from numpy.typing import NDArray
 from ringlet.errors import DataWarning, FormatError, warn
 from ringlet.sources.array_files import open_npy, read_array, real_array, shapes_in
 from ringlet.sources.chunked import ChunkedSource
-from ringlet.sources.groups import open_mask
-from ringlet.sources.kinds import kind_of, reading, split_key
-from ringlet.sources.mask_values import shape_error, spread, truth_values
+from ringlet.sources.groups import dataset_shapes, dataset_source, open_mask
+from ringlet.sources.kinds import Kind, kind_of, reading, split_key
+from ringlet.sources.mask_values import shape_error, spread, truth_source, truth_values
 from ringlet.sources.media import read_image
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.named_arrays import choose_mask
+from ringlet.sources.netcdf_files import open_netcdf
+from ringlet.sources.table_files import read_table
+from ringlet.sources.tables import table_source
+from ringlet.sources.tiff_files import read_tiff
 
 __all__ = ["load_mask"]
 
@@ -29,9 +34,9 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
     Parameters
     ----------
     path : path
-        An npy, npz or mat file, a zarr store or an HDF5 file of truth values or zeros and ones; or a picture, where
-        pixels of at least half brightness are known. A picture with more than a thousandth of its pixels neither near
-        black nor near white gives a DataWarning.
+        An npy, npz, mat, csv or parquet file, a zarr store, an HDF5 or netCDF file of truth values or zeros and ones;
+        or a picture, where pixels of at least half brightness are known. A picture with more than a thousandth of its
+        pixels neither near black nor near white gives a DataWarning.
     shape : tuple of int
         The tensor's shape. A mask of only its first modes (at least two), such as ``(height, width)`` for a
         video, applies to all of the others; that in a store must have the same shape.
@@ -64,18 +69,36 @@ def load_mask(path: str | os.PathLike[str], shape: tuple[int, ...]) -> NDArray[n
         kind = kind_of(path)
         if kind in ("video", "frames"):
             raise FormatError("a video cannot be a mask; give a file of an array, a store or a picture")
-        if kind == "image":
-            return spread(_picture_mask(read_image(path)[0], shape), shape)
-        if kind == "npy":
-            return spread(truth_values(real_array(open_npy(path))), shape)
-        if kind in ("zarr", "hdf5"):
-            source = open_mask(path, kind, named)
+        if kind in ("zarr", "hdf5", "netcdf", "netcdf3"):
+            source = _stored_mask(path, kind, named)
             if source.shape != shape:
                 raise shape_error("the mask", source.shape, shape)
             return source
-        shapes = shapes_in(path, kind)
-        key = choose_mask(path, shapes, named)
-        return spread(truth_values(read_array(path, kind, key)), shape)
+        if kind == "image":
+            return spread(_picture_mask(read_image(path)[0], shape), shape)
+        if kind == "tiff":
+            stack = real_array(read_tiff(path)[0])
+            is_picture = stack.dtype.kind == "u" and stack.max() > 1
+            return spread(_picture_mask(stack, shape) if is_picture else truth_values(stack), shape)
+        return spread(truth_values(_array(path, kind, named)), shape)
+
+
+def _stored_mask(path: Path, kind: Kind, named: str | None) -> ArraySource | ChunkedSource:
+    if kind in ("zarr", "hdf5"):
+        return open_mask(path, kind, named)
+    dataset = open_netcdf(path, kind)
+    return truth_source(dataset_source(str(path), dataset, choose_mask(path, dataset_shapes(dataset), named)))
+
+
+def _array(path: Path, kind: Kind, named: str | None) -> NDArray[Any]:
+    """The numbers of a file that is read at once."""
+    if kind == "npy":
+        return real_array(open_npy(path))
+    if kind in ("csv", "parquet"):
+        source = table_source(read_table(path, kind), "mask")
+        assert source is not None  # noqa: S101 - it is a table
+        return source.array
+    return read_array(path, kind, choose_mask(path, shapes_in(path, kind), named))
 
 
 def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -26,6 +26,7 @@ __all__ = [
     "import_av",
     "import_pillow",
     "opened_frames",
+    "opened_video",
     "read_frames",
     "read_image",
 ]
@@ -132,6 +133,21 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
         yield Moving(_pictures(files), None, len(files) * _picture(files[0])[0].nbytes)
         return
     av = import_av()
+    with opened_video(path) as container:
+        stream = container.streams.video[0]
+        stream.thread_type = "AUTO"
+        rate = stream.average_rate or stream.guessed_rate
+        seconds = (container.duration or 0) / av.time_base
+        count = stream.frames or int(seconds * (rate or 0))
+        decoded = (frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
+        nbytes = 3 * stream.width * stream.height * count or None
+        yield Moving(decoded, Fraction(rate) if rate else None, nbytes)
+
+
+@contextmanager
+def opened_video(path: Path) -> Iterator[Any]:
+    """The container of a video, of which nothing is decoded yet."""
+    av = import_av()
     with path.open("rb") as file:
         if _is_cut_short(file):
             raise FormatError("the video is truncated")
@@ -140,14 +156,7 @@ def opened_frames(path: Path, kind: str) -> Iterator[Moving]:
         with av.open(file, options={"format_whitelist": _VIDEO_FORMATS}) as container:
             if not container.streams.video:
                 raise FormatError("there is no video in it")
-            stream = container.streams.video[0]
-            stream.thread_type = "AUTO"
-            rate = stream.average_rate or stream.guessed_rate
-            seconds = (container.duration or 0) / av.time_base
-            count = stream.frames or int(seconds * (rate or 0))
-            decoded = (frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
-            nbytes = 3 * stream.width * stream.height * count or None
-            yield Moving(decoded, Fraction(rate) if rate else None, nbytes)
+            yield container
 
 
 def frame_files(folder: Path) -> list[Path]:

@@ -121,6 +121,7 @@ class DatasetLabels:
         }
         chosen = dict(zip(self.variables[0].dims, places, strict=True))
         rest = self.rest.isel(chosen, missing_dims="ignore")
+        coordinates = rest.drop_vars(list(rest.data_vars))
         if quantity == "entries":
-            return rest.assign(filled)[list(self.order)]
-        return rest.drop_vars(list(rest.data_vars)).drop_attrs(deep=False).assign(filled)
+            return coordinates.assign({name: filled.get(name, rest.variables.get(name)) for name in self.order})
+        return coordinates.drop_attrs(deep=False).assign(filled)

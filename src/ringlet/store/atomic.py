@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
-from ringlet.sources.kinds import is_zarr
+from ringlet.sources.kinds import holds_only_pictures, is_zarr
 
 __all__ = [
     "TEMPORARY",
@@ -55,7 +55,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
         if target in targets:
             raise ArgumentError(f"{path} is given for two outputs; choose two paths")
         targets.add(target)
-        if target.exists() and not (target.is_file() or is_zarr(target)):
+        if target.exists() and not (target.is_file() or is_zarr(target) or holds_only_pictures(target)):
             raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
         if target.exists() and not force:
             raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force=True")

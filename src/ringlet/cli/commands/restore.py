@@ -70,7 +70,8 @@ output_options = gathered(
             type=GivenPath(),
             required=True,
             metavar="OUT",
-            help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr or .h5.",
+            help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .tif, .nc, .csv or .parquet; "
+            "of a video also a folder, for its frames.",
         ),
         click.option(
             "--keep",
@@ -131,8 +132,8 @@ def command(
 ) -> None:
     """Restore the damaged file IN: fill what is missing, replace what is wrong.
 
-    The clean file has the shape and the dtype of IN; a video keeps its frame rate, but its sound and
-    rotation metadata are not carried over. Ctrl-C ends the fit early and writes the best result so far.
+    The clean file has the shape and the dtype of IN; a video keeps its frame rate, its sound and its
+    rotation, and a netCDF file or a table its labels. Ctrl-C ends the fit early and writes the best result so far.
     """
     outputs.check(force=force)
     kept.check()
