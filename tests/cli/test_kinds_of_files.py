@@ -271,20 +271,20 @@ def test_a_folder_of_frames_gives_a_folder_of_frames(tmp_path, run, restore, wav
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def write_film(path, frames, rotation=0):
+def write_film(path, frames, rotation=0, codec="aac"):
     """A video with a tone of one second, turned by an angle."""
     with av.open(str(path), "w") as file:
         video = file.add_stream("libx264", rate=12)
         video.height, video.width, video.pix_fmt = *frames[0].shape[:2], "yuv420p"
-        sound = file.add_stream("aac", rate=44100)
+        sound = file.add_stream(codec, rate=48000)
         if rotation:
             video.set_display_rotation(rotation)
         for pixels in frames:
             file.mux(video.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
         file.mux(video.encode(None))
-        tone = np.sin(np.arange(44100) / 20).astype(np.float32)
+        tone = np.sin(np.arange(48000) / 20).astype(np.float32)
         frame = av.AudioFrame.from_ndarray(tone[None], format="fltp", layout="mono")
-        frame.sample_rate, frame.pts = 44100, 0
+        frame.sample_rate, frame.pts = 48000, 0
         resampler = av.AudioResampler(
             format=sound.format, layout="mono", rate=44100, frame_size=sound.frame_size or None
         )
@@ -323,3 +323,12 @@ def test_a_video_keeps_its_sound_to_the_bit_and_its_rotation(tmp_path, restore, 
 def test_a_video_becomes_a_folder_of_frames(tmp_path, restore, frames):
     write_film(tmp_path / "in.mp4", frames)
     assert len(list(restore(tmp_path / "in.mp4", "out", "--rank", "3,3,2,3").iterdir())) == 12
+
+
+def test_sound_and_rotation_that_the_output_cannot_hold_are_told(tmp_path, run, frames):
+    write_film(tmp_path / "in.mkv", frames, 90, "libopus")
+    result = run("restore", tmp_path / "in.mkv", "-o", tmp_path / "out.avi", *FIT, "--rank", "3,3,2,3")
+    assert result.exit_code == 0
+    assert "cannot hold the sound of the input (opus), which is left out; an .mkv file can" in result.stderr
+    assert "players turn the input by 90 degrees, but not the output" in result.stderr
+    assert load(tmp_path / "out.avi").array.shape == load(tmp_path / "in.mkv").array.shape

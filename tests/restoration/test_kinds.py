@@ -237,3 +237,27 @@ def test_a_torch_tensor_comes_back_as_one(dtype, quick):
     fit = ringlet.decompose(given, **quick)
     assert fit.weights((1, 2, 3)) < 0.5
     assert fit.weights().shape == SHAPE
+
+
+def test_labelled_files_give_labelled_objects(tmp_path, reading, long, quick):
+    reading.to_netcdf(tmp_path / "x.nc", engine="h5netcdf")
+    clean = ringlet.restore(tmp_path / "x.nc", keep=True, **quick)
+    assert isinstance(clean, xarray.Dataset)
+    np.testing.assert_array_equal(clean["temperature"], ringlet.restore(reading, keep=True, **quick))
+    long.reset_index().to_csv(tmp_path / "x.csv", index=False)
+    table = ringlet.restore(tmp_path / "x.csv", key="sensor,day,hour", keep=True, **quick)
+    expected = ringlet.restore(long, keep=True, **quick).reset_index()
+    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
+
+
+def test_labelled_objects_go_to_files_with_their_labels(tmp_path, reading, long, quick):
+    fit = ringlet.restore(reading.to_dataset(), tmp_path / "clean.nc", keep=True, **quick)
+    assert isinstance(fit.weights(), xarray.Dataset)
+    with xarray.open_dataset(tmp_path / "clean.nc") as clean:
+        xarray.testing.assert_identical(clean["temperature"].load(), fit.restored()["temperature"])
+    fit = ringlet.restore(long, tmp_path / "clean.parquet", keep=True, **quick)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "clean.parquet"), fit.restored())
+    ringlet.restore(long, tmp_path / "clean.csv", keep=True, **quick)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "clean.csv"), fit.restored().reset_index(), check_dtype=False)
+    ringlet.restore(long, tmp_path / "clean.npy", keep=True, **quick)
+    assert np.load(tmp_path / "clean.npy").shape == SHAPE

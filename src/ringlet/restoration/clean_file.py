@@ -76,7 +76,9 @@ class CleanFile:
         _alpha(self.path, self.given)
         self._check_names()
         self._check_table()
-        if self.kind in _LIBRARIES:
+        if self._version == 3:
+            import_netcdf("netcdf3")
+        elif self.kind in _LIBRARIES:
             _LIBRARIES[self.kind]()  # a missing library is an error now, not after the fit
         source = self.given.source
         if isinstance(source, ChunkedSource) and source.packing and self.kind not in ("zarr", "hdf5"):
@@ -146,11 +148,16 @@ class CleanFile:
         elif kind == "netcdf":
             labels = source.labels if isinstance(source.labels, DataArrayLabels | DatasetLabels) else None
             content = labelled(labels, whole, ..., "entries") if labels else _data_array(whole, source)
-            write_netcdf(self.path, content, version=3 if self.given.kind == "netcdf3" else 4)
+            write_netcdf(self.path, content, version=self._version)
         elif kind in ("csv", "parquet"):
             write_table(self.path, labelled(self._table_labels, whole, ..., "entries"), kind)
         else:
             write_array(self.path, whole, key=self.key, alpha=_alpha(self.path, self.given), force=self.force)
+
+    @property
+    def _version(self) -> int:
+        """That of a netCDF file: the version of the input, or 4."""
+        return 3 if (self.kind, self.given.kind) == ("netcdf", "netcdf3") else 4
 
     @property
     def _table_labels(self) -> Labels | None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def _encode(path: Path, frames: Iterator[NDArray[np.uint8]], rate: Fraction, lik
         sound = None
         if like is not None:
             _rotate(stream, like)
-            sound = _Sound(opened.enter_context(opened_video(like)), container)
+            sound = _Sound(opened.enter_context(opened_video(like)), container, like)
         for number, pixels in enumerate(chain([first], frames)):
             _checked_frame(pixels, first.shape)
             frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
@@ -91,15 +92,18 @@ def _encode(path: Path, frames: Iterator[NDArray[np.uint8]], rate: Fraction, lik
 class _Sound:
     """The sound of a video, copied packet by packet into another one."""
 
-    def __init__(self, source: Any, target: Any) -> None:
+    def __init__(self, source: Any, target: Any, like: Path) -> None:
         self._target = target
         self._streams = {}
         for stream in source.streams.audio:
-            name = stream.codec_context.name
-            if name in target.supported_codecs:
+            if _can_hold(target.format.name, like, stream.index):
                 self._streams[stream.index] = target.add_stream_from_template(stream)
             else:
-                warn(f"sound of the codec {name} cannot be stored in {target.format.name}; it is left out", DataWarning)
+                warn(
+                    f"a file of the kind {target.format.name} cannot hold the sound of the input "
+                    f"({stream.codec_context.name}), which is left out; an .mkv file can",
+                    DataWarning,
+                )
         wanted = list(self._streams)
         packets = source.demux([source.streams[index] for index in wanted]) if wanted else iter(())
         self._packets = (packet for packet in packets if packet.dts is not None)
@@ -113,14 +117,35 @@ class _Sound:
             self._next = next(self._packets, None)
 
 
+def _can_hold(kind: str, like: Path, index: int) -> bool:
+    """Whether a kind of container takes a stream of a video: only a container of one packet tells."""
+    av = import_av()
+    with opened_video(like) as source:
+        stream = source.streams[index]
+        packet = next(source.demux(stream))
+        try:
+            with av.open(BytesIO(), "w", format=kind) as trial:
+                packet.stream = trial.add_stream_from_template(stream)
+                trial.mux(packet)
+        except (av.error.FFmpegError, ValueError):
+            return False
+    return True
+
+
 def _rotate(stream: Any, like: Path) -> None:
     """Let players turn the video as they turn another one."""
     with opened_video(like) as container:
         angle = next(container.decode(video=0)).rotation
-    if angle and hasattr(stream, "set_display_rotation"):
+    if angle == 0:
+        return
+    if hasattr(stream, "set_display_rotation") and stream.container.format.name != "avi":
         stream.set_display_rotation(angle)
-    elif angle:
-        warn(f"players turn the video by {angle} degrees; to carry that over, PyAV must be newer", DataWarning)
+    else:
+        warn(
+            f"players turn the input by {angle} degrees, but not the output: avi files hold no rotation, and old "
+            "versions of PyAV write none",
+            DataWarning,
+        )
 
 
 def _checked_frame(frame: NDArray[np.uint8], shape: tuple[int, ...]) -> tuple[int, ...]:
