@@ -332,3 +332,21 @@ def test_sound_and_rotation_that_the_output_cannot_hold_are_told(tmp_path, run, 
     assert "cannot hold the sound of the input (opus), which is left out; an .mkv file can" in result.stderr
     assert "players turn the input by 90 degrees, but not the output" in result.stderr
     assert load(tmp_path / "out.avi").array.shape == load(tmp_path / "in.mkv").array.shape
+
+
+@pytest.mark.parametrize("name", ["x.tif", "packed.tif", "x.nc", "three.nc", "x.parquet"])
+@pytest.mark.parametrize("share", [0.5, 0.002])
+def test_a_file_that_is_cut_off_is_an_error_in_one_line(tmp_path, run, wave, name, share):
+    path = tmp_path / name
+    if name.endswith(".tif"):
+        tifffile.imwrite(path, wave, compression="zlib" if name == "packed.tif" else None)
+    elif name == "three.nc":
+        xarray.Dataset({"v": (("a", "b", "c"), wave)}).to_netcdf(path, engine="scipy")
+    else:
+        write_array(path, wave if name == "x.nc" else wave[0])
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(share * len(whole))])
+    result = run("info", path)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {path}: ")
+    assert result.stderr.count("\n") == 1

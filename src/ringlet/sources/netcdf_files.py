@@ -8,6 +8,7 @@ from ringlet.errors import MissingDependencyError
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.groups import dataset_source
 from ringlet.sources.memory import ArraySource
+from ringlet.sources.stores import import_h5py
 
 __all__ = ["import_netcdf", "netcdf_tensor", "open_netcdf"]
 
@@ -35,9 +36,12 @@ def open_netcdf(path: Path, kind: str) -> Any:
     path : Path
     kind : {"netcdf", "netcdf3"}
     """
+    xarray = import_netcdf(kind)
+    if kind != "netcdf3":
+        import_h5py().File(path, "r").close()  # a damaged file is an error here; h5netcdf would print one more
     engine = "scipy" if kind == "netcdf3" else "h5netcdf"
     # Bounds and grid mappings become coordinates: they are no data.
-    opened = import_netcdf(kind).open_dataset(path, engine=engine, decode_times=False, decode_coords="all")
+    opened = xarray.open_dataset(path, engine=engine, decode_times=False, decode_coords="all")
     if opened.nbytes > _LOADED_BYTES:
         return opened
     with opened:

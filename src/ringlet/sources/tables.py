@@ -72,14 +72,18 @@ class TableLabels:
             return values
         pandas = import_pandas()
         table = values[self.keys].reshape(len(self.rows), len(self.columns))
-        frame = pandas.DataFrame(table, self.rows, self.columns)
-        if quantity == "entries":
+        if quantity != "entries":
+            return pandas.DataFrame(table, self.rows, self.columns)
+        if len(set(self.dtypes)) == 1:
+            whole = as_dtype(table, _numpy_dtype(self.dtypes[0]))
+            frame = pandas.DataFrame(whole, self.rows, self.columns).astype(self.dtypes[0])
+        else:
             columns = [
                 pandas.Series(as_dtype(table[:, place], _numpy_dtype(dtype)), self.rows).astype(dtype)
                 for place, dtype in enumerate(self.dtypes)
             ]
             frame = pandas.concat(columns, axis=1).set_axis(self.columns, axis=1)
-            frame.attrs.update(self.attributes)
+        frame.attrs.update(self.attributes)
         return frame
 
 

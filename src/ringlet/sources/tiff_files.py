@@ -1,5 +1,8 @@
 """TIFF files, of one page or many, as arrays, through tifffile. Only decodes."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,7 +34,7 @@ def read_tiff(path: Path) -> tuple[NDArray[Any], tuple[str, ...] | None]:
 
     Pages of one size are a stack, whose first mode is that of the pages.
     """
-    with import_tifffile().TiffFile(path) as file:
+    with _damage_is_an_error(), import_tifffile().TiffFile(path) as file:
         if not file.series:
             raise FormatError("there is no picture in it")
         series = file.series[0]
@@ -44,3 +47,29 @@ def read_tiff(path: Path) -> tuple[NDArray[Any], tuple[str, ...] | None]:
         array: NDArray[Any] = series.asarray()
         names = [TIFF_AXES.get(axis, f"axis {axis}") for axis in series.axes]
     return array.astype(array.dtype.newbyteorder("="), copy=False), mode_names(names)
+
+
+@contextmanager
+def _damage_is_an_error() -> Iterator[None]:
+    """Raise an error for damage that tifffile only logs while it gives what is left of a stack."""
+    logger, records = logging.getLogger("tifffile"), _Records()
+    logger.addHandler(records)
+    propagates, logger.propagate = logger.propagate, False
+    try:
+        yield
+    finally:
+        logger.propagate = propagates
+        logger.removeHandler(records)
+    if records.messages:
+        raise FormatError(f"damaged: {records.messages[0]}")
+
+
+class _Records(logging.Handler):
+    """Messages of errors."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())

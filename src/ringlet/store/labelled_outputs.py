@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError
+from ringlet.errors import ArgumentError, OutputError
 from ringlet.sources.netcdf_files import import_netcdf
 from ringlet.sources.table_files import import_table_library
 from ringlet.sources.tables import is_table
@@ -44,11 +44,12 @@ def write_netcdf(path: Path, content: Any, *, version: int = 4) -> None:
     xarray = import_netcdf("netcdf3" if version == 3 else "netcdf")
     dataset = content if isinstance(content, xarray.Dataset) else content.to_dataset(name=content.name or "tensor")
     packed = dataset.assign({name: _clipped(array) for name, array in dataset.data_vars.items()})
+    settings = {"engine": "scipy", "format": "NETCDF3_64BIT"} if version == 3 else {"engine": "h5netcdf"}
     with atomic_output(path) as temporary:
-        if version == 3:
-            packed.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
-        else:
-            packed.to_netcdf(temporary, engine="h5netcdf")
+        try:
+            packed.to_netcdf(temporary, **settings)
+        except (TypeError, ValueError) as error:  # attributes and dtypes that the format does not have
+            raise OutputError(f"cannot write {path}: {error}") from error
 
 
 def write_table(path: Path, content: Any, kind: str) -> None:
