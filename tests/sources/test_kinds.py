@@ -98,6 +98,7 @@ def test_wrong_arguments_of_from_dataframe_are_named(wrong, error, said):
 def test_an_index_is_plain_unless_it_has_arrays():
     assert plain_index((..., 0), 3) == (slice(None), slice(None), 0)
     assert plain_index((slice(1, 2), 0), 3) == (slice(1, 2), 0, slice(None))
+    assert plain_index((np.int64(1), 0), 2) == (1, 0)
     assert plain_index((True, 0), 2) is None
     assert plain_index(np.array([1]), 2) is None
     assert is_whole(plain_index((slice(None), ...), 3))

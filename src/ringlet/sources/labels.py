@@ -3,6 +3,7 @@
 from types import EllipsisType
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Labels", "Quantity", "is_whole", "labelled", "plain_index"]
@@ -68,7 +69,9 @@ def plain_index(index: Any, modes: int) -> PlainIndex | None:
     True
     """
     given: list[Any] = list(index) if isinstance(index, tuple) else [index]
-    if not all(isinstance(item, int | slice | EllipsisType) and not isinstance(item, bool) for item in given):
+    if not all(
+        isinstance(item, int | np.integer | slice | EllipsisType) and not isinstance(item, bool) for item in given
+    ):
         return None
     if Ellipsis not in given:
         given.append(Ellipsis)
