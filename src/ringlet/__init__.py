@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ringlet.solvers.records import Status, SweepRecord
     from ringlet.solvers.result import Estimate, Fit
     from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
+    from ringlet.sources.tables import from_dataframe
     from ringlet.tensorize.folding import fold, unfold
     from ringlet.tensorize.layout import windows
 
@@ -37,6 +38,7 @@ __all__ = [
     "decompose",
     "errors",
     "fold",
+    "from_dataframe",
     "plan",
     "restore",
     "target",
@@ -63,6 +65,7 @@ _HOMES = {
     "decompose": "ringlet.api",
     "errors": "ringlet.errors",
     "fold": "ringlet.tensorize.folding",
+    "from_dataframe": "ringlet.sources.tables",
     "plan": "ringlet.api",
     "restore": "ringlet.restoration.restore",
     "target": "ringlet.solvers.rank_choice",

@@ -52,9 +52,9 @@ def decompose(
     ----------
     data : array-like, store or path; integers or floats, at least two modes
         A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, a group or Dataset with one of
-        them, or the path of a file that ``ringlet fit`` takes. NaN, ``numpy.ma`` masks, the fill values of stores and
-        an array `observed` or `mask` beside the tensor in its group say what is missing. Read in place, never changed;
-        of stores only parts are in memory.
+        them, a pandas.DataFrame, a torch tensor, or the path of a file that ``ringlet fit`` takes. NaN, ``numpy.ma``
+        masks, the fill values of stores and an array `observed` or `mask` beside the tensor in its group say what is
+        missing. Read in place, never changed; of stores only parts are in memory.
     rank : "auto", int, sequence of int, budget or target
         ``rank[k]`` is the bond before mode k; an int means the same everywhere. "auto" lets bonds grow while that
         lowers the error on held-out entries, up to a fifth of the data's size; ``ringlet.budget("1MB")`` does so up

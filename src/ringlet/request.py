@@ -32,6 +32,7 @@ from ringlet.solvers.tuning.coarse_start import start_automatic
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import Chunks, Source
+from ringlet.sources.conversion import without_labels
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
 
@@ -74,6 +75,7 @@ class FitRequest:
 
     def run(self, source: Source) -> Fit | Estimate:
         """Check everything, then fit."""
+        source, labels = without_labels(source)
         start, callback = perf_counter(), self.callback
         solver = with_fields(self.solver or default_solver(source.shape), self.fields)
         deadline = inf if self.time is None else start + parse_seconds(self.time)
@@ -97,7 +99,7 @@ class FitRequest:
             trusted = (history[-1].mean_weight if history else 1.0) * observed
             extender = _extender(solver, run, trusted)
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
-            return Fit(labelled, status, history, source, run.kernel, extender, 1 - observed)
+            return Fit(labelled, status, history, source, run.kernel, extender, 1 - observed, labels)
 
     def _started(self, solver: Solver, problem: Problem) -> AbstractContextManager[Run]:
         """A fit of a given rank, or one in which held-out entries decide."""

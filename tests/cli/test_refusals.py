@@ -149,7 +149,7 @@ def test_outputs_where_no_file_can_be_made_are_refused_before_the_input_is_even_
 def test_suffixes_of_the_other_outputs(tmp_path, refused, picture):
     out = ("-o", tmp_path / "out.png")
     assert "must end in .ring" in refused("restore", picture, *out, "--save", tmp_path / "x.npy")
-    assert "must end in .png" in refused("restore", picture, *out, "--outliers", tmp_path / "map.npy")
+    assert "must end in .png or .npy or .zarr" in refused("restore", picture, *out, "--outliers", tmp_path / "map.tif")
     assert "must end in .ring" in refused("fit", picture, "--rank", "3", "-o", tmp_path / "x.npz")
 
 

@@ -10,7 +10,8 @@ from PIL import Image
 from ringlet import TensorRing
 from ringlet.report.metrics import psnr
 from ringlet.sources.files import load
-from ringlet.store.outputs import write_array, write_video
+from ringlet.store.outputs import write_array
+from ringlet.store.video_outputs import write_video
 
 
 def files_in(folder):
@@ -197,25 +198,91 @@ def test_whole_numbers_are_rounded_and_clipped_to_the_inputs_dtype(tmp_path, run
     assert restored.min() > 32000
 
 
-def test_save_and_outliers_are_written_beside_the_clean_file(tmp_path, run, photo):
+@pytest.fixture
+def spoiled(tmp_path, photo):
+    """A file in which some pixels are wrong, and which: spoiled = path, flags (120, 160)."""
     wrong = np.random.default_rng(0).random(photo.shape[:2]) < 0.02
     damaged = np.where(wrong[..., None], np.where(photo > 127, 0, 255), photo).astype(np.uint8)
     write_array(tmp_path / "in.png", damaged)
+    return tmp_path / "in.png", wrong
+
+
+def test_save_and_outliers_are_written_beside_the_clean_file(tmp_path, run, photo, spoiled):
+    path, wrong = spoiled
     result = run(
         "restore",
-        *(tmp_path / "in.png", "-o", tmp_path / "out.png"),
+        *(path, "-o", tmp_path / "out.png"),
         *("--save", tmp_path / "x.ring", "--outliers", tmp_path / "map.png", "--rank", "6,6,3"),
     )
     assert result.exit_code == 0, result.stderr
     ring = TensorRing.load(tmp_path / "x.ring")
     assert (ring.shape, ring.rank, ring.names) == (photo.shape, (6, 6, 3), ("height", "width", "colour"))
+    judged = load(tmp_path / "map.png").array
+    assert judged.shape == photo.shape[:2]
+    assert set(np.unique(judged)) == {0, 255}
+    assert (judged[wrong] == 255).mean() > 0.95
+    assert (judged[~wrong] == 255).mean() < 0.01
+    assert files_in(tmp_path) == ["in.png", "map.png", "out.png", "x.ring"]
+
+
+@pytest.mark.parametrize("name", ["map.npy", "map.zarr"])
+def test_outliers_as_an_array_have_the_shape_of_the_data(tmp_path, run, photo, spoiled, name):
+    path, wrong = spoiled
+    result = run("restore", path, "-o", tmp_path / "out.png", "--outliers", tmp_path / name, "--rank", "6,6,3")
+    assert result.exit_code == 0, result.stderr
+    judged = load(tmp_path / name).array
+    assert (judged.dtype, judged.shape) == (bool, photo.shape)
+    assert judged[wrong].mean() > 0.9
+    assert judged[~wrong].mean() < 0.01
+
+
+def test_a_legend_is_drawn_on_request(tmp_path, run, spoiled):
+    path, wrong = spoiled
+    options = ["--outliers", tmp_path / "map.png", "--legend", "--rank", "6,6,3"]
+    assert run("restore", path, "-o", tmp_path / "out.png", *options).exit_code == 0
     with Image.open(tmp_path / "map.png") as picture:
         scale = picture.width // 160
+        assert picture.height > scale * 120
         colours = np.asarray(picture)[: scale * 120 : scale, ::scale].astype(int)
     judged = colours[..., 0] - colours[..., 1] > 80
     assert judged[wrong].mean() > 0.95
     assert judged[~wrong].mean() < 0.01
-    assert files_in(tmp_path) == ["in.png", "map.png", "out.png", "x.ring"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--outliers", "map.jpg"], "must end in .png or .npy or .zarr"),
+        (["--outliers", "map.npy", "--legend"], "--legend is for a .png file"),
+        (["--legend"], "--legend needs --outliers"),
+    ],
+)
+def test_outliers_that_cannot_be_written_are_refused_before_the_fit(tmp_path, run, spoiled, options, said):
+    result = run("restore", spoiled[0], "-o", tmp_path / "out.png", *options)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert files_in(tmp_path) == ["in.png"]
+
+
+@pytest.mark.parametrize("name", ["out.png", "out.npy", "out.zarr"])
+def test_trust_known_changes_only_what_the_mask_says(tmp_path, run, photo, spoiled, name):
+    path, wrong = spoiled
+    lost = np.zeros(wrong.shape, bool)
+    lost[40:60, 50:70] = True
+    write_array(tmp_path / "known.png", ~lost)
+    options = ["--mask", tmp_path / "known.png", "--rank", "6,6,3"]
+    assert run("restore", path, "-o", tmp_path / "model.png", *options).exit_code == 0
+    result = run("restore", path, "-o", tmp_path / name, "--trust-known", *options)
+    assert result.exit_code == 0, result.stderr
+    clean, damaged = load(tmp_path / name).array, load(path).array
+    np.testing.assert_array_equal(clean[~lost], damaged[~lost])
+    np.testing.assert_array_equal(clean[lost], load(tmp_path / "model.png").array[lost])
+
+
+def test_trust_known_without_anything_missing_is_told(tmp_path, run, spoiled):
+    result = run("restore", spoiled[0], "-o", tmp_path / "out.png", "--trust-known", "--rank", "2")
+    assert result.exit_code == 0
+    assert "--trust-known leaves all data as they are: none are missing" in result.stderr
 
 
 def test_the_clean_file_may_be_of_another_kind_that_holds_it(tmp_path, run, photo):
@@ -270,8 +337,3 @@ def test_a_grey_png_keeps_its_sixteen_bits(tmp_path, run):
     restored = load(tmp_path / "out.png").array
     assert restored.dtype == np.uint16
     assert np.abs(restored.astype(int) - steps).max() < 500
-
-
-def test_help_says_what_a_video_loses(run):
-    said = " ".join(run("restore", "--help").stdout.split())
-    assert "sound and rotation metadata are not carried over" in said

@@ -42,6 +42,13 @@ def test_keep_is_what_the_fit_restores_and_otherwise_all_is_the_rings(damaged, k
     assert np.array_equal(clean[trusted], damaged[trusted]) is keep
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_trust_known_replaces_missing_entries_and_no_other(damaged, known, quick, keep):
+    model = ringlet.restore(damaged, mask=known, **quick)
+    clean = ringlet.restore(damaged, mask=known, trust_known=True, keep=keep, **quick)
+    np.testing.assert_array_equal(clean, np.where(known, damaged, model))
+
+
 def test_everything_that_says_missing_gives_the_same(damaged, known, quick):
     by_mask = ringlet.restore(damaged, mask=known, missing=7, **quick)
     np.testing.assert_array_equal(ringlet.restore(damaged, missing=7, **quick), by_mask)
@@ -102,10 +109,8 @@ def test_an_array_can_be_written_to_any_kind_of_file(tmp_path, damaged, quick):
         np.testing.assert_array_equal(ringlet.sources.files.load(tmp_path / f"clean.{suffix}").array, clean)
 
 
-def test_a_dataset_is_written_but_not_given_back(tmp_path, damaged, known, quick):
+def test_a_dataset_is_written_as_the_array_in_it(tmp_path, damaged, known, quick):
     pair = xarray.Dataset({"scan": (("y", "x", "c"), damaged), "observed": (("y", "x", "c"), known)})
-    with pytest.raises(ArgumentTypeError, match=r"xarray\.Dataset.*output='clean\.zarr'"):
-        ringlet.restore(pair, **quick)
     fit = ringlet.restore(pair, tmp_path / "clean.npy", **quick)
     assert fit.missing_share == pytest.approx(1 - known.mean())
     np.testing.assert_array_equal(np.load(tmp_path / "clean.npy"), ringlet.restore(damaged, mask=known, **quick))
@@ -133,6 +138,7 @@ def test_what_does_not_fit_in_memory_needs_an_output(tmp_path, kind):
     ("wrong", "error", "said"),
     [
         ({"keep": "auto"}, ArgumentTypeError, "keep='auto'"),
+        ({"trust_known": 1}, ArgumentTypeError, "trust_known=1"),
         ({"force": 1}, ArgumentTypeError, "force=1"),
         ({"output": 3}, ArgumentTypeError, "output=3 is not a path"),
         ({"missing": "0"}, ArgumentTypeError, "missing='0'"),

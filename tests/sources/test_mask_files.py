@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import scipy.io
-from PIL import Image
+from PIL import Image, ImageFilter
 
-from ringlet.errors import ArgumentError, FormatError, MissingFileError
+from ringlet.errors import ArgumentError, DataWarning, FormatError, MissingFileError
 from ringlet.sources.mask_files import load_mask
 from ringlet.store.outputs import write_array
 
@@ -21,9 +21,44 @@ def test_truth_values_and_zeros_and_ones_mean_the_same(tmp_path, suffix, dtype):
     np.testing.assert_array_equal(mask, KNOWN)
 
 
-def test_anything_but_black_is_known_in_a_picture(tmp_path):
-    Image.fromarray(np.uint8(KNOWN * 3)).save(tmp_path / "m.png")
+@pytest.mark.parametrize(("black", "white"), [(0, 255), (20, 235), (3, 250), (0, 1)])
+def test_dark_is_missing_and_bright_is_known_in_a_picture(tmp_path, black, white):
+    Image.fromarray(np.where(KNOWN, np.uint8(white), np.uint8(black))).save(tmp_path / "m.png")
     np.testing.assert_array_equal(load_mask(tmp_path / "m.png", (3, 4)), KNOWN)
+
+
+def test_sixteen_bits_of_grey_have_their_own_half(tmp_path):
+    Image.fromarray(np.where(KNOWN, np.uint16(65535), np.uint16(255))).save(tmp_path / "m.png")
+    np.testing.assert_array_equal(load_mask(tmp_path / "m.png", (3, 4)), KNOWN)
+
+
+def disc(side=200):
+    """A mask of a large hole, (side, side)."""
+    i, j = np.ogrid[:side, :side]
+    return (i - side / 2) ** 2 + (j - side / 2) ** 2 > (side / 4) ** 2
+
+
+@pytest.mark.filterwarnings("ignore:the mask is a picture")
+def test_a_mask_saved_as_jpeg_has_the_hole_that_was_drawn(tmp_path):
+    hole = disc()
+    Image.fromarray(hole).convert("L").save(tmp_path / "m.jpg", quality=75)
+    mask = load_mask(tmp_path / "m.jpg", hole.shape)
+    assert (mask != hole).mean() < 1e-3
+
+
+def test_a_blurred_mask_is_split_at_half_and_the_user_is_told(tmp_path):
+    hole = disc()
+    Image.fromarray(hole).convert("L").filter(ImageFilter.GaussianBlur(6)).save(tmp_path / "m.png")
+    with pytest.warns(DataWarning, match=r"neither near black nor near white; .*half brightness were taken as known"):
+        mask = load_mask(tmp_path / "m.png", hole.shape)
+    assert (mask != hole).mean() < 5e-3
+
+
+def test_a_few_grey_pixels_are_no_warning(tmp_path):
+    pixels = np.where(disc(), np.uint8(255), np.uint8(0))
+    pixels[0, :20] = 128  # half a thousandth
+    Image.fromarray(pixels).save(tmp_path / "m.png")
+    assert load_mask(tmp_path / "m.png", pixels.shape)[0, :20].all()
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 3), (3, 4, 3, 7), (3, 4, 5)])

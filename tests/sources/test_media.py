@@ -15,7 +15,8 @@ from ringlet import AWRTRD, decompose
 from ringlet.errors import ArgumentError, DataWarning, FormatError, MissingDependencyError, OutputError
 from ringlet.sources.files import load
 from ringlet.sources.media import read_frames
-from ringlet.store.outputs import write_array, write_video
+from ringlet.store.outputs import write_array
+from ringlet.store.video_outputs import write_video
 
 
 def smooth(*shape, seed=0):
@@ -232,8 +233,8 @@ def test_a_picture_of_absurd_size_is_refused_unread(tmp_path):
 
 
 def test_other_formats_in_disguise_are_refused(tmp_path):
-    Image.new("L", (4, 4)).save(tmp_path / "x.tif")
-    (tmp_path / "x.tif").rename(tmp_path / "x.png")
+    Image.new("L", (4, 4)).save(tmp_path / "x.gif")
+    (tmp_path / "x.gif").rename(tmp_path / "x.png")
     with pytest.raises(FormatError, match=r"x\.png"):
         load(tmp_path / "x.png")
 
@@ -381,7 +382,7 @@ def test_a_playlist_in_disguise_is_not_followed(tmp_path):
         ("x.mp4", (4, 4, 3, 0), "frames"),
         ("x.webm", (4, 4, 3, 2), r"one of \.npy .*\.mp4"),
         ("x", (4, 4), r"one of \.npy"),
-        ("x.tif", (4, 4), r"one of \.npy"),
+        ("x.gif", (4, 4), r"one of \.npy"),
     ],
 )
 def test_what_a_file_cannot_hold_is_refused_with_what_it_can(tmp_path, name, shape, words):

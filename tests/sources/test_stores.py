@@ -314,7 +314,7 @@ def test_a_file_or_a_dataset_with_one_tensor_stands_for_it(tmp_path):
     data = xarray.Dataset({"x": (tuple("abcd"), x), "a": np.arange(11)})
     assert as_source(data).names == tuple("abcd")
     with pytest.raises(ArgumentError, match=r"data holds several arrays; give one of them: x .*, y"):
-        as_source(data.assign(y=data["x"]))
+        as_source(data.assign(y=data["x"].isel(d=0)))
     with pytest.raises(ArgumentError, match="data is a Dataset without any array"):
         as_source(xarray.Dataset())
 

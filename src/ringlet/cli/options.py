@@ -26,6 +26,7 @@ __all__ = [
     "checkpoint_options",
     "data_options",
     "force_option",
+    "gathered",
     "json_option",
     "quiet_option",
     "rank_option",
@@ -96,7 +97,7 @@ class CheckpointOptions:
             )
 
 
-def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator[Any]:
+def gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator[Any]:
     """Give a command some options as one argument, an instance of `kind`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,7 +111,7 @@ def _gathered(name: str, kind: type, options: list[Decorator[Any]]) -> Decorator
     return decorate
 
 
-data_options = _gathered(
+data_options = gathered(
     "data",
     ReadOptions,
     [
@@ -118,7 +119,7 @@ data_options = _gathered(
             "--mask",
             type=GivenPath(),
             metavar="FILE",
-            help="Which entries are known: an array in a file or store, 1 = known; or a picture, black = missing.",
+            help="Which entries are known: an array in a file or store, 1 = known; or a picture, dark = missing.",
         ),
         click.option(
             "--missing",
@@ -126,7 +127,12 @@ data_options = _gathered(
             metavar="nan|VALUE",
             help="Entries that equal VALUE are missing, e.g. 0. NaN is always missing.",
         ),
-        click.option("--key", metavar="NAME", help="Which array of a file or store of several."),
+        click.option(
+            "--key",
+            metavar="NAME",
+            help="Which array of a file or store of several. Of a table, the columns whose values are the modes, "
+            "joined by commas.",
+        ),
         click.option(
             "--cache",
             type=GivenPath(),
@@ -150,7 +156,7 @@ data_options = _gathered(
     ],
 )
 
-checkpoint_options = _gathered(
+checkpoint_options = gathered(
     "kept",
     CheckpointOptions,
     [
@@ -168,7 +174,7 @@ checkpoint_options = _gathered(
 
 _defaults = default_solver((1, 1))
 
-solver_options = _gathered(
+solver_options = gathered(
     "solver",
     SolverOptions,
     [

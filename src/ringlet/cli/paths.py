@@ -22,12 +22,12 @@ class GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
-def suffixed(suffix: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
-    """Check that an output path ends in a suffix; for `click.option(callback=)`."""
+def suffixed(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Check that an output path ends in one of these suffixes; for `click.option(callback=)`."""
 
     def check(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-        if path is not None and path.suffix.lower() != suffix:
-            raise click.BadParameter(f"{path} must end in {suffix}", ctx, param)
+        if path is not None and path.suffix.lower() not in suffixes:
+            raise click.BadParameter(f"{path} must end in {' or '.join(suffixes)}", ctx, param)
         return path
 
     return check

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ringlet.solvers.result import Fit
 from ringlet.sources.base import aligned_blocks
 
-__all__ = ["outlier_map", "outlier_share"]
+__all__ = ["outlier_flags", "outlier_map", "outlier_share"]
 
 _DOUBT = 0.5  # an entry with less weight than this is called an outlier
 _SAMPLED_ENTRIES = 1 << 21
@@ -32,7 +32,7 @@ def outlier_share(fit: Fit, sampled_entries: int = _SAMPLED_ENTRIES) -> float:
     """
     doubted = observed = 0
     for block in _spread_blocks(fit, sampled_entries):
-        weights = fit.weights(block)
+        weights = fit.unlabelled.weights(block)
         observed += int(np.count_nonzero(~np.isnan(weights)))
         doubted += int(np.count_nonzero(weights < _DOUBT))
     return doubted / observed if observed else 0.0
@@ -48,6 +48,20 @@ def _spread_blocks(fit: Fit, entries: int) -> list[tuple[Any, ...]]:
     blocks = aligned_blocks(fit.chunks, entries // _SPREAD)
     count = min(len(blocks), max(1, entries * len(blocks) // size))
     return [blocks[place] for place in np.linspace(0, len(blocks) - 1, count).astype(int)]
+
+
+def outlier_flags(fit: Fit, index: Any) -> NDArray[np.bool_]:
+    """Which entries of a block are outliers of a fit; entries that are not observed are none.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.ones((6, 5, 4))
+    >>> x[1, 2, 3] = 50.0
+    >>> outlier_flags(ringlet.decompose(x, rank=1), (1, 2)).tolist()
+    [False, False, False, True]
+    """
+    return np.asarray(fit.unlabelled.weights(index) < _DOUBT)
 
 
 def outlier_map(fit: Fit) -> NDArray[np.float32]:
@@ -71,7 +85,7 @@ def outlier_map(fit: Fit) -> NDArray[np.float32]:
     step = max(1, _SLAB_ENTRIES * shape[0] // fit.ring.size)
     for start in range(0, shape[0], step):
         rows = slice(start, start + step)
-        weights = fit.weights(rows)
+        weights = fit.unlabelled.weights(rows)
         others = tuple(range(2, weights.ndim))
         observed = np.count_nonzero(~np.isnan(weights), axis=others)
         total = np.nansum(1 - weights, axis=others)

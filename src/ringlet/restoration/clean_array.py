@@ -1,18 +1,18 @@
 """From a fit to a clean array of the kind that was given."""
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ringlet.amounts import format_bytes
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError
 from ringlet.execution.memory import machine_memory
-from ringlet.restoration.clean_entries import clean_entries, fill
+from ringlet.restoration.clean_entries import Kept, clean_entries, fill
 from ringlet.restoration.inputs import Input
 from ringlet.solvers.result import Fit
 from ringlet.sources import ChunkedSource
+from ringlet.sources.labels import labelled
 
 __all__ = ["CleanArray"]
 
@@ -26,23 +26,19 @@ class CleanArray:
     Attributes
     ----------
     data_or_path : array-like, store or path
-        The damaged data as the user gave them. An xarray.DataArray gives a DataArray; all else a NumPy array.
+        The damaged data as the user gave them. DataArrays, Datasets, DataFrames and torch tensors give that again; all
+        else gives a NumPy array.
     given : Input
         The same data, opened.
-    keep : bool
-        Replace only entries that are missing or judged outliers; otherwise all are the ring's.
+    kept : Kept
+        Which entries stay as they are.
     """
 
     data_or_path: Any
     given: Input
-    keep: bool = False
+    kept: Kept = Kept.NONE
 
     def __post_init__(self) -> None:
-        if _is_xarray(self.data_or_path, "Dataset"):
-            raise ArgumentTypeError(
-                "data is an xarray.Dataset, which cannot be given back; give one of its arrays, e.g. data['x'], or "
-                "output=, e.g. output='clean.zarr'"
-            )
         available = machine_memory()
         if available is not None and self._is_stored() and self.given.nbytes > _MEMORY_SHARE * available:
             raise ArgumentError(
@@ -51,17 +47,12 @@ class CleanArray:
             )
 
     def make(self, fit: Fit) -> Any:
-        """Evaluate all restored entries; coordinates, attributes and the name of a DataArray stay."""
+        """Evaluate all restored entries, as the kind of object that was given."""
         whole = np.empty(fit.ring.shape, self.given.source.dtype)
-        fill(whole, clean_entries(fit, whole.dtype, keep=self.keep))
-        return self.data_or_path.copy(data=whole) if _is_xarray(self.data_or_path, "DataArray") else whole
+        fill(whole, clean_entries(fit, self.given.source, self.kept))
+        return labelled(self.given.source.labels, whole, ..., "entries")
 
     def _is_stored(self) -> bool:
         """Whether the data lie in a file or a store, or are yet to be computed: they may be larger than memory."""
         stored = self.given.kind is not None or isinstance(self.given.source, ChunkedSource)
         return stored or isinstance(self.data_or_path, np.memmap)
-
-
-def _is_xarray(given: Any, kind: str) -> bool:
-    xarray = sys.modules.get("xarray")  # an object of a library exists only if that is loaded
-    return xarray is not None and isinstance(given, getattr(xarray, kind))

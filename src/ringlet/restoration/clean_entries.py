@@ -1,43 +1,72 @@
 """The entries of restored data, evaluated a part at a time in the dtype of the data."""
 
 from collections.abc import Callable, Iterator
+from enum import Enum
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from ringlet.errors import DataWarning, warn
 from ringlet.solvers.result import Fit
+from ringlet.sources import Source
 from ringlet.sources.dtypes import as_dtype
+from ringlet.sources.labels import plain_index
 
-__all__ = ["CleanEntries", "clean_entries", "fill", "parts"]
+__all__ = ["CleanEntries", "Kept", "clean_entries", "fill", "parts"]
 
 CleanEntries: TypeAlias = Callable[[Any], NDArray[Any]]  # a block of the restored tensor, by its index
 
 _PART_ENTRIES = 1 << 22  # evaluated at once: 32 MB of float64
 
 
-def clean_entries(fit: Fit, dtype: DTypeLike, *, keep: bool) -> CleanEntries:
+class Kept(Enum):
+    """Which entries of the data stay as they are in the restored data; the others are the ring's."""
+
+    NONE = "none"
+    TRUSTED = "those that are known and not judged outliers"
+    KNOWN = "all that are known"
+
+    @classmethod
+    def of(cls, *, keep: bool, trust_known: bool) -> "Kept":
+        """From the arguments of `ringlet.restore`."""
+        return cls.KNOWN if trust_known else cls.TRUSTED if keep else cls.NONE
+
+
+def clean_entries(fit: Fit, source: Source, kept: Kept) -> CleanEntries:
     """A function that gives any block of the restored tensor.
 
     Parameters
     ----------
     fit : Fit
-    dtype : dtype
-        Of the data. Numbers are rounded and clipped to whole ones.
-    keep : bool
-        Replace only entries that are missing or judged outliers; otherwise all are the ring's.
+    source : Source
+        The data. Into their dtype numbers are rounded and clipped.
+    kept : Kept
 
     Examples
     --------
     >>> import ringlet
+    >>> from ringlet.sources import as_source
     >>> x = np.full((6, 5, 4), 7, np.uint8)
     >>> x[1, 2, 3] = 200
-    >>> clean_entries(ringlet.decompose(x, rank=1), x.dtype, keep=True)((1, 2))
+    >>> clean_entries(ringlet.decompose(x, rank=1), as_source(x), Kept.TRUSTED)((1, 2))
     array([7, 7, 7, 7], dtype=uint8)
     """
-    evaluate: CleanEntries = fit.restored if keep else fit.ring.__getitem__
-    return lambda index: as_dtype(evaluate(index), dtype)
+    if kept is Kept.TRUSTED:
+        return fit.unlabelled.restored
+    ring, dtype = fit.ring, source.dtype
+    if kept is Kept.NONE:
+        return lambda index: as_dtype(ring[index], dtype)
+    if fit.missing_share == 0:
+        warn("trust_known=True leaves all data as they are: none are missing; give mask= or missing=", DataWarning)
+
+    def filled(index: Any) -> NDArray[Any]:
+        block: Any = plain_index(index, ring.ndim)  # slices only: files are written in parts
+        values, observed = source.read(block)
+        return values if observed is None else np.where(observed, values, as_dtype(ring[block], dtype))
+
+    return filled
 
 
 def fill(target: NDArray[Any], entries: CleanEntries) -> None:

@@ -1,8 +1,9 @@
 """From a fit to a clean file: checked before the fit, written a part at a time after it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +11,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, DataWarning, warn
-from ringlet.restoration.clean_entries import CleanEntries, clean_entries, fill, parts
+from ringlet.restoration.clean_entries import CleanEntries, Kept, clean_entries, fill, parts
 from ringlet.restoration.inputs import Input
 from ringlet.solvers.result import Fit
 from ringlet.sources import ChunkedSource, Source
 from ringlet.sources.array_files import names_in
 from ringlet.sources.groups import array_names
 from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
+from ringlet.sources.labels import Labels, labelled
 from ringlet.sources.media import import_av, import_pillow
+from ringlet.sources.netcdf_files import import_netcdf
 from ringlet.sources.stores import import_h5py, import_zarr
+from ringlet.sources.table_files import TableFileLabels, import_table_library
+from ringlet.sources.tables import TableLabels
+from ringlet.sources.tiff_files import import_tifffile
+from ringlet.sources.xarray_labels import DataArrayLabels, DatasetLabels
 from ringlet.store.atomic import check_outputs
 from ringlet.store.chunked_outputs import NewArray, write_store
-from ringlet.store.outputs import check_kind, check_mat, holds_alpha, write_array, write_video
+from ringlet.store.labelled_outputs import write_netcdf, write_table, write_tiff
+from ringlet.store.outputs import check_kind, check_mat, holds_alpha, write_array, write_frames
 from ringlet.store.plain_files import write_npy
+from ringlet.store.video_outputs import write_video
 
 __all__ = ["CleanFile"]
 
 _NAMED = {"npz", "mat"}
 _DEFAULT_RATE = Fraction(25)  # frames per second, of videos that come from arrays
-_LIBRARIES = {"image": import_pillow, "video": import_av, "zarr": import_zarr, "hdf5": import_h5py}
+_LIBRARIES: dict[Kind, Callable[[], Any]] = {
+    "image": import_pillow,
+    "frames": import_pillow,
+    "video": import_av,
+    "zarr": import_zarr,
+    "hdf5": import_h5py,
+    "tiff": import_tifffile,
+    "netcdf": import_netcdf,
+    "csv": partial(import_table_library, "csv"),
+    "parquet": partial(import_table_library, "parquet"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +60,15 @@ class CleanFile:
         Its suffix says the kind of file.
     given : Input
         The damaged data. The file gets their dtype, and their names, units and frame rate where it can hold these.
-    keep : bool
-        Replace only entries that are missing or judged outliers; otherwise all are the ring's.
+    kept : Kept
+        Which entries stay as they are.
     force : bool
         Replace a file that exists.
     """
 
     path: Path
     given: Input
-    keep: bool = False
+    kept: Kept = Kept.NONE
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -57,7 +76,10 @@ class CleanFile:
         self._check_pixels()
         _alpha(self.path, self.given)
         self._check_names()
-        if self.kind in _LIBRARIES:
+        self._check_table()
+        if self._version == 3:
+            import_netcdf("netcdf3")
+        elif self.kind in _LIBRARIES:
             _LIBRARIES[self.kind]()  # a missing library is an error now, not after the fit
         source = self.given.source
         if isinstance(source, ChunkedSource) and source.packing and self.kind not in ("zarr", "hdf5"):
@@ -86,26 +108,72 @@ class CleanFile:
         The tensor never exists in floats as a whole; for videos, npy files and stores it never exists as a whole.
         """
         source, shape, kind = self.given.source, fit.ring.shape, self.kind
-        entries = clean_entries(fit, source.dtype, keep=self.keep)
+        entries = clean_entries(fit, source, self.kept)
         if kind == "video":
-            write_video(self.path, _frames(entries, shape), self.given.frame_rate or _DEFAULT_RATE, force=self.force)
+            write_video(
+                self.path,
+                _in_colour(_frames(entries, shape)),
+                self.given.frame_rate or _DEFAULT_RATE,
+                like=self.given.video,
+                force=self.force,
+            )
         elif kind in ("zarr", "hdf5"):
             new = NewArray(shape, source.dtype, source.chunks, source.names, _attributes(source), self.key)
             write_store(self.path, entries, new, force=self.force)
         elif kind == "npy":
             write_npy(self.path, entries, shape, source.dtype, force=self.force)
+        elif kind == "frames":
+            write_frames(self.path, _frames(entries, shape), force=self.force)
         else:
             whole = np.empty(shape, source.dtype)
             fill(whole, entries)
+            self._write_whole(whole)
+
+    def _write_whole(self, whole: NDArray[Any]) -> None:
+        """Write restored data that are in memory, to a kind of file that is written at once."""
+        kind, source = self.kind, self.given.source
+        check_outputs([self.path], force=self.force)
+        if kind == "tiff":
+            write_tiff(self.path, whole, source.names)
+        elif kind == "netcdf":
+            labels = source.labels if isinstance(source.labels, DataArrayLabels | DatasetLabels) else None
+            content = labelled(labels, whole, ..., "entries") if labels else _data_array(whole, source)
+            write_netcdf(self.path, content, version=self._version)
+        elif kind in ("csv", "parquet"):
+            write_table(self.path, labelled(self._table_labels, whole, ..., "entries"), kind)
+        else:
             write_array(self.path, whole, key=self.key, alpha=_alpha(self.path, self.given), force=self.force)
+
+    @property
+    def _version(self) -> int:
+        """That of a netCDF file: the version of the input, or 4."""
+        return 3 if (self.kind, self.given.kind) == ("netcdf", "netcdf3") else 4
+
+    @property
+    def _table_labels(self) -> Labels | None:
+        labels = self.given.source.labels
+        return labels if isinstance(labels, TableLabels | TableFileLabels) else None
+
+    def _check_table(self) -> None:
+        """Refuse a table of data that are neither a table nor a matrix."""
+        if self.kind in ("csv", "parquet") and self._table_labels is None and len(self.given.shape) != 2:
+            raise ArgumentError(
+                f"cannot write {self.path} from shape {self.given.shape}; a table holds rows x columns, or what was "
+                "read from a table"
+            )
 
     def _check_pixels(self) -> None:
         """Refuse a picture or video of another kind of data, or of a dtype that pixels do not have."""
         path, kind, dtype = self.path, self.kind, self.given.source.dtype
+        if kind == "frames" and self.given.kind not in ("frames", "video"):
+            raise ArgumentError(
+                f"cannot write {path}: the suffix must be one of a file, as .npy; a folder, which has none, takes the "
+                "frames of a video or of another such folder"
+            )
         if {kind, self.given.kind} in ({"image", "video"}, {"image", "frames"}):
             raise ArgumentError(f"cannot write {path}: a picture gives a picture, a video gives a video")
-        grey_png = len(self.given.shape) == 2 and path.suffix.lower() == ".png"
-        if kind in ("image", "video") and dtype != np.uint8 and not (grey_png and dtype == np.uint16):
+        grey_png = len(self.given.shape) == (3 if kind == "frames" else 2) and path.suffix.lower() in (".png", "")
+        if kind in ("image", "video", "frames") and dtype != np.uint8 and not (grey_png and dtype == np.uint16):
             raise ArgumentError(
                 f"cannot write {path} from entries of dtype {dtype}: pictures and videos hold whole "
                 "numbers from 0 to 255 (uint8), a grey .png also uint16; write an .npy file"
@@ -120,6 +188,12 @@ class CleanFile:
         others = [name for name in there if name != key]
         if others:
             raise ArgumentError(f"cannot write {path}: other arrays in it would be lost ({', '.join(others)})")
+
+
+def _data_array(whole: NDArray[Any], source: Source) -> Any:
+    """Data that come from no xarray object, as a DataArray named `tensor`."""
+    attributes = {} if source.units is None else {"units": source.units}
+    return import_netcdf().DataArray(whole, dims=source.names, attrs=attributes, name="tensor")
 
 
 def _attributes(source: Source) -> dict[str, Any]:
@@ -142,9 +216,13 @@ def _alpha(path: Path, given: Input) -> NDArray[np.uint8] | None:
 
 
 def _frames(entries: CleanEntries, shape: tuple[int, ...]) -> Iterator[NDArray[np.uint8]]:
-    """Frames (height, width, 3) of a tensor whose last mode is time."""
+    """Frames of a tensor whose last mode is time."""
     for part in parts(shape, mode=len(shape) - 1):
         frames = entries((..., part))
-        for t in range(frames.shape[-1]):
-            frame = frames[..., t]
-            yield frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
+        yield from np.moveaxis(frames, -1, 0)
+
+
+def _in_colour(frames: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:
+    """Frames (height, width, 3), also of grey ones."""
+    for frame in frames:
+        yield frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)

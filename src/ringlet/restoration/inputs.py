@@ -75,7 +75,7 @@ class Input:
     ----------
     source : ArraySource or ChunkedSource
         The entries, without those that are missing for any reason.
-    kind : {"npy", "npz", "mat", "image", "video", "frames", "zarr", "hdf5"} or None
+    kind : Kind or None
         Kind of the file; None for data that were given as an array.
     key : str or None
         Name of the array in a file of several.
@@ -83,6 +83,8 @@ class Input:
         Frames per second of a video.
     alpha : uint8 array ``(height, width)`` or None
         Opacity of the pixels of a picture; it is not part of the tensor.
+    video : Path or None
+        The video itself, whose sound and rotation are not part of the tensor.
     """
 
     source: ArraySource | ChunkedSource
@@ -90,6 +92,7 @@ class Input:
     key: str | None = None
     frame_rate: Fraction | None = None
     alpha: NDArray[np.uint8] | None = None
+    video: Path | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -144,7 +147,8 @@ def open_input(
     if isinstance(data_or_path, str | os.PathLike):
         loaded = _load(Path(data_or_path), options, largest_decoded)
         source = loaded.source if options.mask is None else with_mask(loaded.source, options.mask)
-        given = Input(source, loaded.kind, loaded.key, loaded.frame_rate, loaded.alpha)
+        video = Path(data_or_path) if loaded.kind == "video" else None
+        given = Input(source, loaded.kind, loaded.key, loaded.frame_rate, loaded.alpha, video)
     else:
         if options.key is not None:
             raise ArgumentError(f"key={options.key!r} is for files and stores that are given by their path")

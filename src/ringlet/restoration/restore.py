@@ -10,6 +10,7 @@ from ringlet.api import Rank, decompose
 from ringlet.errors import ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.restoration.clean_array import CleanArray
+from ringlet.restoration.clean_entries import Kept
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.solvers.base import Solver
@@ -28,6 +29,7 @@ def restore(
     solver: Solver | None = None,
     seed: int = 0,
     keep: bool = False,
+    trust_known: bool = False,
     missing: float | None = None,
     key: str | None = None,
     force: bool = False,
@@ -44,14 +46,16 @@ def restore(
     Parameters
     ----------
     data_or_path : array-like, store or path; integers or floats, at least two modes
-        As in `decompose`: an array, or the path of a picture, a video, a folder of frames, an npy, npz, mat or HDF5
-        file, or a zarr store. NaN, ``numpy.ma`` masks and the fill values of stores mean missing. The data are never
-        changed. A video whose frames take more than 1 GB is decoded into a zarr store beside it, once.
+        As in `decompose`: an array, or the path of a picture, a video, a folder of frames, an npy, npz, mat, HDF5,
+        netCDF, csv or parquet file, or a zarr store. NaN, ``numpy.ma`` masks and the fill values of stores mean
+        missing. The data are never changed. A video whose frames take more than 1 GB is decoded into a zarr store
+        beside it, once.
     output : path, optional
-        The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5 or .hdf5. It is written under a temporary name
-        and then renamed. Pictures and videos need data of dtype uint8, a grey png may be uint16.
+        The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .hdf5, .tif, .nc, .csv, .tsv or .parquet; of a
+        video also a folder without a suffix, for its frames. It is written under a temporary name and then renamed.
+        Pictures and videos need data of dtype uint8, a grey png may be uint16. A video keeps its sound and rotation.
     mask : bool array-like, store or path, optional
-        True = observed. As a path it is an array file of zeros and ones or a picture, in which black means missing.
+        True = observed. As a path it is an array file of zeros and ones or a picture, in which dark means missing.
     rank : "auto", int, sequence of int, budget or target
         As in `decompose`.
     solver : solver, optional
@@ -63,10 +67,14 @@ def restore(
         True: entries that are observed and trusted (weight at least 0.5) stay as they are, and only the others are
         the ring's; see `Fit.restored`.
         Both have the dtype of the data; into whole numbers the ring's entries are rounded and clipped.
+    trust_known : bool
+        True: every observed entry stays as it is, and only missing ones are the ring's, whatever `keep` says. For data
+        in which the mask, `missing` or NaN names all that is wrong.
     missing : float, optional
         Entries that equal this value are missing, too.
     key : str, optional
-        Name of the array in a file or store of several; ``"run.h5::name"`` says the same.
+        Name of the array in a file or store of several; ``"run.h5::name"`` says the same. Of a table the columns whose
+        values are the modes, joined by commas: ``key="sensor,day,hour"``.
     force : bool
         Replace an output that exists, which may be the input itself.
     checkpoint : path, optional
@@ -80,11 +88,12 @@ def restore(
 
     Returns
     -------
-    array, xarray.DataArray or Fit
-        Without `output` the clean data: of a DataArray a DataArray with the same coordinates, attributes and name,
-        of all else a NumPy array. Those of a file, a store or a dask array must fit into a quarter of the machine's
-        memory. With `output` the Fit. If the output has replaced the zarr store that was fitted, ``weights`` and
-        ``restored`` of the Fit read the clean entries.
+    array, the kind of object that was given, or Fit
+        Without `output` the clean data. An xarray.DataArray or Dataset gives that again, with the same coordinates,
+        attributes and names, a pandas.DataFrame a DataFrame of the same rows, columns and dtypes, and a torch tensor a
+        torch tensor without a gradient. All else gives a NumPy array. The entries of a file, a store or a dask array
+        must fit into a quarter of the machine's memory. With `output` the Fit. If the output has replaced the zarr
+        store that was fitted, ``weights`` and ``restored`` of the Fit read the clean entries.
         Ctrl-C ends the fit early, and the best ring so far is used: ``fit.status`` says so, or, where an array is
         given back, a DataWarning.
 
@@ -120,12 +129,14 @@ def restore(
     (3, 3, 3)
     """
     _check_flag("keep", keep)
+    _check_flag("trust_known", trust_known)
     _check_flag("force", force)
     path = None if output is None else _checked_path(output)
     if path is not None:
         check_outputs([path], force=force)  # before the data are opened: decoding a video is work
     given = open_input(data_or_path, ReadOptions(mask, missing, key))
-    target = CleanArray(data_or_path, given, keep) if path is None else CleanFile(path, given, keep, force)
+    kept = Kept.of(keep=keep, trust_known=trust_known)
+    target = CleanArray(data_or_path, given, kept) if path is None else CleanFile(path, given, kept, force)
     fit = decompose(
         given.source,
         rank,

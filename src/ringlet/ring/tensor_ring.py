@@ -24,11 +24,12 @@ from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
 from ringlet.ring.gram import GramChain
 from ringlet.ring.indexing import evaluate_index, in_bounds
+from ringlet.ring.like_xarray import filled_like
 from ringlet.ring.naming import check_order
 from ringlet.ring.rounding import round_cores
 
 if TYPE_CHECKING:
-    from xarray import DataArray
+    from xarray import DataArray, Dataset
 
 __all__ = ["TensorRing"]
 
@@ -210,14 +211,15 @@ class TensorRing:
         wrapped = [in_bounds(rows[:, k], k, size) for k, size in enumerate(self.shape)]
         return entries(self._even(), np.stack(wrapped, axis=1))
 
-    def to_xarray(self, like: DataArray | None = None) -> DataArray:
+    def to_xarray(self, like: DataArray | Dataset | None = None) -> Any:
         """Evaluate the whole tensor as an xarray.DataArray with the ring's names as dimensions.
 
         Parameters
         ----------
-        like : xarray.DataArray, optional
+        like : xarray.DataArray or xarray.Dataset, optional
             Of the same shape, e.g. the data that were fitted: its coordinates, name and attributes are taken over.
-            Dimensions of the same names must have the same order.
+            Dimensions of the same names must have the same order. A Dataset gives a Dataset: its one variable of
+            numbers of that shape is replaced, or all that were stacked along a mode `variable`.
 
         Examples
         --------
@@ -234,12 +236,7 @@ class TensorRing:
         if like is None:
             attributes = {} if self._units is None else {"units": self._units}
             return xarray.DataArray(np.asarray(self), dims=self._names, attrs=attributes)
-        if not hasattr(like, "dims"):
-            raise ArgumentTypeError(f"like must be an xarray.DataArray, not {like!r}")
-        if like.shape != self.shape:
-            raise ArgumentError(f"like has shape {like.shape} but the ring has shape {self.shape}")
-        check_order("like", like.dims, "the ring", self._names)
-        return like.copy(data=np.asarray(self))
+        return filled_like(like, np.asarray(self), self._names)
 
     # Measures -------------------------------------------------------------------------------------------
 

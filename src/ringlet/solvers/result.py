@@ -1,6 +1,6 @@
 """What a fit gives back."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import nan
 from types import EllipsisType
@@ -17,6 +17,7 @@ from ringlet.robust import Kernel
 from ringlet.solvers.records import Status, SweepRecord
 from ringlet.sources import Chunks, Source
 from ringlet.sources.dtypes import as_dtype
+from ringlet.sources.labels import Labels, labelled
 
 __all__ = ["Estimate", "ExtendOptions", "Extender", "Fit"]
 
@@ -65,6 +66,7 @@ class Fit:
     _kernel: Kernel = field(repr=False)
     _extender: Extender | None = field(default=None, repr=False)
     missing_share: float = field(default=nan, repr=False)
+    _labels: Labels | None = field(default=None, repr=False)
 
     @cached_property
     def tensor(self) -> NDArray[Any]:
@@ -86,7 +88,12 @@ class Fit:
         """Lengths of the chunks along every mode, of data in a store; None of data in memory."""
         return self._source.chunks
 
-    def weights(self, index: Index | tuple[Index, ...] = ...) -> NDArray[np.floating[Any]]:
+    @cached_property
+    def unlabelled(self) -> "Fit":
+        """The same fit, whose methods give NumPy arrays whatever kind of object was fitted."""
+        return self if self._labels is None else replace(self, _labels=None)
+
+    def weights(self, index: Index | tuple[Index, ...] = ...) -> Any:
         """Robust weights of a block of entries, computed on demand.
 
         Parameters
@@ -96,8 +103,8 @@ class Fit:
 
         Returns
         -------
-        array
-            1: trusted, 0: judged an outlier, NaN: not observed.
+        array, or the kind of object that was fitted
+            1: trusted, 0: judged an outlier, NaN: not observed. See `restored` for the kinds.
 
         Examples
         --------
@@ -110,9 +117,9 @@ class Fit:
         """
         chosen = _chosen(index, self.ring.shape)
         _, _, weights = self._judged(chosen.block)
-        return chosen.laid_out(weights)
+        return labelled(self._labels, chosen.laid_out(weights), index, "scores")
 
-    def restored(self, index: Index | tuple[Index, ...] = ...) -> NDArray[Any]:
+    def restored(self, index: Index | tuple[Index, ...] = ...) -> Any:
         """A block of the data in which only what is missing or judged an outlier is replaced, by the ring's entries.
 
         ``ring[index]`` is the model everywhere: smaller than the data, without their noise, and without the detail that
@@ -125,9 +132,11 @@ class Fit:
 
         Returns
         -------
-        array
+        array, or the kind of object that was fitted
             Of the data's dtype: their own entries where the weight is at least 0.5; into whole numbers the others are
-            rounded and clipped.
+            rounded and clipped. An xarray.DataArray or Dataset gives that again, with coordinates, names and
+            attributes, also for an index of ints and slices. A pandas.DataFrame without an index gives a DataFrame of
+            the same rows. A torch tensor gives a torch tensor.
 
         Examples
         --------
@@ -140,7 +149,8 @@ class Fit:
         """
         chosen = _chosen(index, self.ring.shape)
         values, estimate, weights = self._judged(chosen.block)
-        return chosen.laid_out(np.where(weights >= _TRUSTED, values, as_dtype(estimate, values.dtype)))
+        restored = np.where(weights >= _TRUSTED, values, as_dtype(estimate, values.dtype))
+        return labelled(self._labels, chosen.laid_out(restored), index, "entries")
 
     def _judged(
         self, block: tuple[slice | NDArray[np.intp], ...]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import FormatError, RingletError
 from ringlet.sources.base import Block, Chunks, Source
+from ringlet.sources.labels import Labels
 from ringlet.sources.limits import MOST_CHUNKS
 from ringlet.sources.memory import gather, observed_entries
 
@@ -45,6 +46,8 @@ class ChunkedSource:
         Unit of the entries.
     packing : mapping
         Attributes of packed entries, which say how to unpack them and what their unit is then.
+    labels : Labels or None
+        What the object that was given says of its entries, to give back the same kind.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class ChunkedSource:
     names: tuple[str, ...] | None = None
     units: str | None = None
     packing: Mapping[str, Any] = field(default_factory=dict)
+    labels: Labels | None = None
 
     @cached_property
     def shape(self) -> tuple[int, ...]:

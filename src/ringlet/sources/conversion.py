@@ -12,12 +12,15 @@ from ringlet.sources.base import Source
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.files import load
 from ringlet.sources.groups import group_mask, group_source, unused_mask
+from ringlet.sources.labels import Labels
 from ringlet.sources.mask_files import load_mask
 from ringlet.sources.mask_values import where_known
 from ringlet.sources.memory import ArraySource
-from ringlet.sources.stores import check_coordinates, store_source
+from ringlet.sources.stores import check_coordinates, refuse_sparse, store_source
+from ringlet.sources.tables import check_index, table_source
+from ringlet.sources.torch_tensors import torch_source
 
-__all__ = ["as_source", "check_dtype", "with_mask", "without_value"]
+__all__ = ["as_source", "check_dtype", "with_mask", "without_labels", "without_value"]
 
 _MOST_MODES = 62  # NumPy has arrays of 64, and a core update needs two more than the data
 
@@ -30,7 +33,8 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     data : array-like, store, path or source
         Integers or floats of at least two modes: a NumPy array or what NumPy makes one of; a zarr, HDF5 or dask array,
         an xarray.DataArray, which are read in parts only; a zarr or HDF5 group or an xarray.Dataset with one of
-        them, and a mask `observed` or `mask` beside it; a path of any file that `ringlet.sources.files.load` reads.
+        them, and a mask `observed` or `mask` beside it; a Dataset of several variables of the same dimensions; a
+        pandas.DataFrame; a torch tensor; a path of any file that `ringlet.sources.files.load` reads.
         NaN, ``numpy.ma`` masks and the fill values of stores mean missing.
     mask : bool array-like, store or path, optional
         True = observed. Of the same shape, and with the same order of names and the same coordinates where both have
@@ -48,6 +52,7 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     _check_tensor(source)
     if mask is not None:
         check_coordinates(data, mask)
+        check_index(data, mask)
         return with_mask(source, mask)
     beside = None if type(data) is np.ndarray else unused_mask(data)
     if beside is not None:
@@ -67,7 +72,12 @@ def _source_of(name: str, given: Any) -> ArraySource | ChunkedSource:
     if isinstance(given, np.ma.MaskedArray):
         masked = None if given.mask is np.ma.nomask else np.ma.getmaskarray(given)
         return ArraySource(given.data, masked=masked)
-    return group_source(given, name) or store_source(given, name) or ArraySource(_as_array(name, given))
+    refuse_sparse(name, given)
+    for convert in (group_source, store_source, table_source, torch_source):
+        source = convert(given, name)
+        if source is not None:
+            return source
+    return ArraySource(_as_array(name, given))
 
 
 def with_mask(source: ArraySource | ChunkedSource, mask: Any) -> ArraySource | ChunkedSource:
@@ -102,6 +112,13 @@ def without_value(source: ArraySource | ChunkedSource, value: float) -> ArraySou
     [[True, False]]
     """
     return replace(source, missing=(*source.missing, value))
+
+
+def without_labels(source: Source) -> tuple[Source, Labels | None]:
+    """The source without the labels of the object that was given, which only results need, and these labels."""
+    if isinstance(source, ArraySource | ChunkedSource):
+        return replace(source, labels=None), source.labels
+    return source, None
 
 
 def _as_array(name: str, given: Any) -> NDArray[Any]:

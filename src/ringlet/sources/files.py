@@ -1,4 +1,4 @@
-"""Tensors by path: npy, npz, mat, pictures, videos, folders of frames, zarr stores and HDF5 files.
+"""Tensors by path: arrays, pictures, videos, folders of frames, stores, netCDF files and tables.
 
 Files may be damaged or hostile: nothing in them is executed, sizes are checked before memory is taken, and
 any failure inside a reader becomes a FormatError that names the file.
@@ -24,6 +24,9 @@ from ringlet.sources.mask_values import spread, truth_values
 from ringlet.sources.media import read_frames, read_image
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.named_arrays import choose_array, mask_beside
+from ringlet.sources.netcdf_files import netcdf_tensor
+from ringlet.sources.table_files import table_file_source
+from ringlet.sources.tiff_files import read_tiff
 
 __all__ = ["Loaded", "load"]
 
@@ -40,7 +43,7 @@ class Loaded:
     source : ArraySource or ChunkedSource
         The entries in the file's own dtype (of an npy file a read-only memory map), which of them are known, and the
         names of the modes, where the kind of file has them.
-    kind : {"npy", "npz", "mat", "image", "video", "frames", "zarr", "hdf5"}
+    kind : Kind
         What kind of file it was.
     frame_rate : Fraction or None
         Frames a second, of a video.
@@ -78,10 +81,12 @@ def load(
     Parameters
     ----------
     path : path
-        An npy, npz, mat (up to version 7), png, jpg, webp, bmp, mp4, mov, mkv, webm, avi or HDF5 file, a zarr store or
-        a folder of pictures of one size. ``path::name`` means the array of that name in a file of several.
+        An npy, npz, mat (up to version 7), png, jpg, webp, bmp, tif, mp4, mov, mkv, webm, avi, HDF5, netCDF, csv, tsv
+        or parquet file, a zarr store or a folder of pictures of one size. ``path::name`` means the array of that name
+        in a file of several.
     key : str, optional
-        Name of the array, as an alternative to ``path::name``. By default the only one, or the one named `tensor`.
+        Name of the array, as an alternative to ``path::name``. By default the only one, or the one named `tensor`. Of
+        a table the columns that say where an entry is, joined by commas: several of them are the modes.
     frames : int, optional
         Read at most so many frames of a video.
     max_size : number or str, optional
@@ -125,8 +130,17 @@ def load(
             return _load_store(path, kind, key, rules)
         if kind in ("npz", "mat"):
             return _load_named(path, kind, key, max_size)
+        if kind in ("netcdf", "netcdf3"):
+            return Loaded(netcdf_tensor(path, kind, key, max_size), kind, key=key)
+        if kind in ("csv", "parquet"):
+            return Loaded(table_file_source(path, kind, key, max_size), kind, key=key)
         if key is not None:
-            raise ArgumentError(f"{path} has no keys; key={key!r} is for npz and mat files, zarr groups and HDF5 files")
+            raise ArgumentError(
+                f"{path} has no keys; key={key!r} is for npz, mat, netCDF and HDF5 files, zarr groups and tables"
+            )
+        if kind == "tiff":
+            stack, names = read_tiff(path, max_size)
+            return Loaded(ArraySource(real_array(stack), names=names), kind)
         if kind == "npy":
             return Loaded(ArraySource(real_array(open_npy(path))), kind)
         if kind == "image":

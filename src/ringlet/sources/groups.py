@@ -5,21 +5,34 @@ One of the arrays is the tensor. An array `observed` or `mask` beside it, in the
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ringlet.errors import ArgumentError, FormatError
+from ringlet.errors import ArgumentError, DataWarning, FormatError, warn
+from ringlet.sources.annotations import told_missing, told_units
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.limits import ReadRules
 from ringlet.sources.mask_values import shape_error, truth_source, where_known
 from ringlet.sources.memory import ArraySource
-from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside
+from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside, tensor_names
 from ringlet.sources.stores import OPENED_BY_USER, check_open, import_h5py, import_zarr, store_source
+from ringlet.sources.xarray_labels import DatasetLabels
 
-__all__ = ["array_names", "group_mask", "group_source", "open_mask", "open_tensor", "unused_mask"]
+__all__ = [
+    "array_names",
+    "dataset_shapes",
+    "dataset_source",
+    "group_mask",
+    "group_source",
+    "open_mask",
+    "open_tensor",
+    "unused_mask",
+]
 
 _STRICT = ReadRules()
 _DEEPEST = 32  # groups within groups
+_STACKED = "variable"  # the mode of stacked variables, as xarray calls it
 _GROUPS = (("zarr", "Group"), ("h5py", "Group"), ("xarray", "Dataset"))
 
 
@@ -82,8 +95,56 @@ def group_source(given: Any, name: str = "data") -> ArraySource | ChunkedSource 
     """
     if not _is_group(name, given):
         return None
+    if _is_dataset(given):
+        return dataset_source(name, given, None, "give one of them")
     shapes = _named_shapes(name, given)
     return _tensor(name, given, shapes, choose_array(name, shapes, None, "give one of them"))
+
+
+def dataset_source(
+    name: str, dataset: Any, key: str | None, advice: str = "choose one by path::name"
+) -> ArraySource | ChunkedSource:
+    """The tensor of a Dataset: one variable, or several of the same dimensions, stacked along a mode `variable`.
+
+    Parameters
+    ----------
+    name : str
+        What errors call the Dataset.
+    dataset : xarray.Dataset
+    key : str, optional
+        Which variable.
+    advice : str
+        How to choose one, for the error where that is needed.
+    """
+    shapes = dataset_shapes(dataset, name)
+    together = _alike(dataset, tensor_names(shapes)) if key is None else []
+    if not together:
+        key = choose_array(name, shapes, key, advice)
+        return replace(_tensor(name, dataset, shapes, key), labels=DatasetLabels.of(dataset, [key], stacked=False))
+    variables = [dataset[key] for key in together]
+    missing = {told_missing(variable.dtype, variable.attrs) for variable in variables}
+    if len(missing) > 1:
+        raise ArgumentError(
+            f"the variables of {name} have different missing values ({', '.join(together)}); decode them, e.g. by "
+            "xarray.decode_cf, or give one variable"
+        )
+    units = {told_units(variable.attrs) for variable in variables}
+    if len(units) > 1:
+        warn(
+            f"the variables of {name} have different units ({', '.join(map(str, units))}) but are fitted together: "
+            "those with large numbers decide; scale them first, or give one variable",
+            DataWarning,
+        )
+    source = replace(
+        _source(dataset[together].to_dataarray(_STACKED)),
+        missing=missing.pop(),
+        units=units.pop() if len(units) == 1 else None,
+        labels=DatasetLabels.of(dataset, together, stacked=True),
+    )
+    beside = mask_beside(shapes, together[0])
+    if beside is None:
+        return source
+    return where_known(source, truth_source(_source(dataset[beside].expand_dims({_STACKED: len(together)}))))
 
 
 def group_mask(given: Any, name: str = "mask") -> ArraySource | ChunkedSource | None:
@@ -108,6 +169,13 @@ def unused_mask(given: Any) -> str | None:
     else:
         return None
     return mask_beside(group, name)
+
+
+def _alike(dataset: Any, names: list[str]) -> list[str]:
+    """The variables to be stacked: all those of numbers, if there are several, all with the same dimensions."""
+    numbers = [name for name in names if dataset[name].dtype.kind in "iuf"]
+    alike = len({dataset[name].dims for name in numbers}) == 1
+    return numbers if len(numbers) > 1 and alike and "tensor" not in names else []
 
 
 def _tensor(
@@ -156,6 +224,16 @@ def _is_group(name: str, given: Any) -> bool:
         for module, kind in _GROUPS
         if (loaded := sys.modules.get(module)) is not None
     )
+
+
+def _is_dataset(given: Any) -> bool:
+    xarray: Any = sys.modules.get("xarray")
+    return xarray is not None and isinstance(given, xarray.Dataset)
+
+
+def dataset_shapes(dataset: Any, name: str = "data") -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the variables of a Dataset."""
+    return _named_shapes(name, dataset)
 
 
 def _named_shapes(name: str, group: Any) -> dict[str, tuple[int, ...]]:

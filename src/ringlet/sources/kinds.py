@@ -10,9 +10,20 @@ from ringlet.errors import ArgumentError, FormatError, MissingFileError, Ringlet
 from ringlet.sources.media import IMAGE_SUFFIXES
 from ringlet.sources.paths import exists, is_file, is_folder, open_file
 
-__all__ = ["IMAGE_SUFFIXES", "VIDEO_SUFFIXES", "Kind", "is_zarr", "kind_of", "reading", "split_key"]
+__all__ = [
+    "IMAGE_SUFFIXES",
+    "VIDEO_SUFFIXES",
+    "Kind",
+    "holds_only_pictures",
+    "is_zarr",
+    "kind_of",
+    "reading",
+    "split_key",
+]
 
-Kind = Literal["npy", "npz", "mat", "image", "video", "frames", "zarr", "hdf5"]
+Kind = Literal[
+    "npy", "npz", "mat", "image", "video", "frames", "zarr", "hdf5", "tiff", "netcdf", "netcdf3", "csv", "parquet"
+]
 
 VIDEO_SUFFIXES = (".mp4", ".avi", ".mov", ".mkv", ".webm")
 _KINDS: dict[str, Kind] = {
@@ -23,6 +34,12 @@ _KINDS: dict[str, Kind] = {
     **dict.fromkeys(VIDEO_SUFFIXES, "video"),
     ".h5": "hdf5",
     ".hdf5": "hdf5",
+    ".tif": "tiff",
+    ".tiff": "tiff",
+    ".nc": "netcdf",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
 }
 _ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 
@@ -70,6 +87,8 @@ def kind_of(path: Path) -> Kind:
     if head.startswith(b"MATLAB 7.3"):
         raise FormatError("MATLAB files of version 7.3 are not read; in MATLAB: save -v7")
     kind = _kind_in_bytes(head) or _KINDS.get(path.suffix.lower())
+    if kind == "hdf5" and path.suffix.lower() == ".nc":
+        return "netcdf"  # whose version 4 is HDF5 with conventions
     if kind is None:
         raise FormatError(
             f"of an unknown kind; the files that are read: {' '.join(_KINDS)}, zarr stores and folders of pictures"
@@ -80,6 +99,12 @@ def kind_of(path: Path) -> Kind:
 def is_zarr(path: Path) -> bool:
     """Whether a folder is a zarr store."""
     return any(is_file(path / name) for name in _ZARR_FILES)
+
+
+def holds_only_pictures(path: Path) -> bool:
+    """Whether a folder holds pictures and nothing else."""
+    files = list(path.iterdir()) if path.is_dir() else []
+    return bool(files) and all(file.is_file() and file.suffix.lower() in IMAGE_SUFFIXES for file in files)
 
 
 def _kind_of_folder(path: Path) -> Kind:
@@ -101,6 +126,12 @@ def _kind_in_bytes(head: bytes) -> Kind | None:
         return "mat"
     if head.startswith((b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")) or head[8:12] == b"WEBP":
         return "image"
+    if head.startswith((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")):
+        return "tiff"
+    if head.startswith((b"CDF\x01", b"CDF\x02")):
+        return "netcdf3"
+    if head.startswith(b"PAR1"):
+        return "parquet"
     if head.startswith(b"\x1a\x45\xdf\xa3") or head[4:8] == b"ftyp" or head[8:12] == b"AVI ":
         return "video"
     return None

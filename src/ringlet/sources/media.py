@@ -28,6 +28,7 @@ __all__ = [
     "import_av",
     "import_pillow",
     "opened_frames",
+    "opened_video",
     "read_frames",
     "read_image",
 ]
@@ -151,6 +152,22 @@ def opened_frames(path: Path, kind: str, max_size: float | str | None = None) ->
         yield Moving(_pictures(files, max_size), None, len(files) * _picture(files[0], max_size)[0].nbytes)
         return
     av = import_av()
+    with opened_video(path) as container:
+        stream = container.streams.video[0]
+        stream.thread_type = "AUTO"
+        rate = stream.average_rate or stream.guessed_rate
+        seconds = (container.duration or 0) / av.time_base
+        count = stream.frames or int(seconds * (rate or 0))
+        decoded = (frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
+        check_size(_PIXEL_BYTES * stream.width * stream.height, max_size, "a frame")
+        nbytes = 3 * stream.width * stream.height * count or None
+        yield Moving(decoded, Fraction(rate) if rate else None, nbytes)
+
+
+@contextmanager
+def opened_video(path: Path) -> Iterator[Any]:
+    """The container of a video, of which nothing is decoded yet."""
+    av = import_av()
     with open_file(path) as file:
         if _is_cut_short(file):
             raise FormatError("the video is truncated")
@@ -159,15 +176,7 @@ def opened_frames(path: Path, kind: str, max_size: float | str | None = None) ->
         with av.open(file, options={"format_whitelist": _VIDEO_FORMATS}) as container:
             if not container.streams.video:
                 raise FormatError("there is no video in it")
-            stream = container.streams.video[0]
-            stream.thread_type = "AUTO"
-            rate = stream.average_rate or stream.guessed_rate
-            seconds = (container.duration or 0) / av.time_base
-            count = stream.frames or int(seconds * (rate or 0))
-            decoded = (frame.to_ndarray(format="rgb24") for frame in container.decode(stream))
-            check_size(_PIXEL_BYTES * stream.width * stream.height, max_size, "a frame")
-            nbytes = 3 * stream.width * stream.height * count or None
-            yield Moving(decoded, Fraction(rate) if rate else None, nbytes)
+            yield container
 
 
 def frame_files(folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.sources.base import Block, Chunks, slabs
+from ringlet.sources.labels import Labels
 
 __all__ = ["ArraySource", "gather", "observed_entries"]
 
@@ -37,6 +38,8 @@ class ArraySource:
         Names of the modes.
     units : str or None
         Unit of the entries.
+    labels : Labels or None
+        What the object that was given says of its entries, to give back the same kind.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class ArraySource:
     names: tuple[str, ...] | None = None
     units: str | None = None
     chunks: Chunks | None = None
+    labels: Labels | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from itertools import islice
 
 from ringlet.errors import ArgumentError
 
-__all__ = ["choose_array", "choose_mask", "mask_beside"]
+__all__ = ["choose_array", "choose_mask", "mask_beside", "tensor_names"]
 
 _MOST_LISTED = 20  # names in a message
 _MASK_NAMES = ("observed", "mask")
@@ -25,14 +25,24 @@ def choose_array(
         if key not in shapes:
             raise ArgumentError(f"{whole} has no array {key!r}; it holds: {_listed(shapes)}")
         return key
-    # Masks and vectors, such as coordinates, are stored beside a tensor; but a single one is read as an array.
-    tensors = [name for name, shape in shapes.items() if not _is_mask(name) and len(shape) > 1]
-    candidates = tensors or list(shapes)
+    candidates = tensor_names(shapes) or list(shapes)
     if len(candidates) == 1:
         return candidates[0]
     if "tensor" in candidates:
         return "tensor"
     raise ArgumentError(f"{whole} holds several arrays; {advice}: {_listed(shapes)}")
+
+
+def tensor_names(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+    """Names of the arrays that could be the tensor: no masks, and no vectors, such as coordinates, unless all are.
+
+    Examples
+    --------
+    >>> tensor_names({"counts": (3, 4), "observed": (3, 4), "time": (4,)})
+    ['counts']
+    """
+    names = [name for name in shapes if not _is_mask(name)]
+    return [name for name in names if len(shapes[name]) > 1] or names
 
 
 def choose_mask(

@@ -15,6 +15,7 @@ from ringlet.sources.chunked import ChunkedSource, regular_chunks, row_chunks
 from ringlet.sources.limits import ReadRules
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.wrapped import WrappingSource
+from ringlet.sources.xarray_labels import DataArrayLabels
 
 __all__ = [
     "OPENED_BY_USER",
@@ -24,6 +25,7 @@ __all__ = [
     "check_open",
     "import_h5py",
     "import_zarr",
+    "refuse_sparse",
     "store_source",
 ]
 
@@ -80,6 +82,18 @@ def check_open(name: str, given: Any) -> None:
         raise ArgumentError(
             f"{name} is an HDF5 {type(given).__name__.lower()} whose file was closed; keep the file open, or give its "
             "path, e.g. 'run.h5::counts'"
+        )
+
+
+def refuse_sparse(name: str, given: Any) -> None:
+    """Raise an error for an array that stores only some of its entries: the others could be zeros or missing."""
+    package = type(given).__module__.partition(".")[0]
+    is_scipy = package == "scipy" and hasattr(given, "tocoo")
+    if is_scipy or package == "sparse":
+        dense = "toarray" if is_scipy else "todense"
+        raise ArgumentTypeError(
+            f"{name} is a sparse {type(given).__name__}; entries that are not stored could be zeros or missing: give "
+            f"{dense}() of it, and mask= if they are missing"
         )
 
 
@@ -193,16 +207,18 @@ class _LazyDataArray:
 def _from_xarray(array: Any, _rules: ReadRules) -> ArraySource | ChunkedSource:
     names, units = mode_names(array.dims), told_units(array.attrs)
     _check_dtype(array)
+    refuse_sparse("the content of the DataArray", array.variable._data)  # its `data` would load a lazy one
+    labels = DataArrayLabels.of(array)
     missing = told_missing(array.dtype, array.attrs)  # xarray removes the attributes that it decodes
     if array.chunks is not None:
         values, masks = _values_and_masks(array.data, array.chunks)
-        return ChunkedSource(values, array.chunks, missing, masks, names, units)
+        return ChunkedSource(values, array.chunks, missing, masks, names, units, labels=labels)
     if array.variable._in_memory:
-        return ArraySource(array.values, missing=missing, names=names, units=units)
+        return ArraySource(array.values, missing=missing, names=names, units=units, labels=labels)
     sizes = array.encoding.get("chunksizes") or array.encoding.get("chunks")
     fits = sizes is not None and len(sizes) == array.ndim
     chunks = regular_chunks(array.shape, sizes) if fits else row_chunks(array.shape)
-    return ChunkedSource(_LazyDataArray(array), chunks, missing, names=names, units=units)
+    return ChunkedSource(_LazyDataArray(array), chunks, missing, names=names, units=units, labels=labels)
 
 
 _KINDS: tuple[tuple[str, str, Callable[[Any, ReadRules], ArraySource | ChunkedSource]], ...] = (

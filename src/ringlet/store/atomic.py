@@ -10,7 +10,7 @@ from tempfile import TemporaryFile
 
 from ringlet.checks import check_path
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
-from ringlet.sources.kinds import is_zarr
+from ringlet.sources.kinds import holds_only_pictures, is_zarr
 from ringlet.sources.paths import exists, is_folder
 
 __all__ = [
@@ -57,7 +57,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
         if target in targets:
             raise ArgumentError(f"{path} is given for two outputs; choose two paths")
         targets.add(target)
-        if target.exists() and not (target.is_file() or is_zarr(target)):
+        if target.exists() and not (target.is_file() or is_zarr(target) or holds_only_pictures(target)):
             raise ArgumentError(f"cannot write {path}: it exists and is not a regular file")
         if target.exists() and not force:
             raise OutputExistsError(f"{path} exists already; choose another path, or overwrite it with force=True")

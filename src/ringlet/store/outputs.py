@@ -5,7 +5,6 @@ import zipfile
 from collections.abc import Iterable
 from fractions import Fraction
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.kinds import IMAGE_SUFFIXES, Kind
-from ringlet.sources.media import import_av, import_pillow
-from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.sources.media import import_pillow
+from ringlet.store.atomic import atomic_folder, atomic_output, check_outputs
 from ringlet.store.chunked_outputs import NewArray, write_store
+from ringlet.store.labelled_outputs import write_labelled
 from ringlet.store.plain_files import write_npy
+from ringlet.store.video_outputs import VIDEO_OUTPUTS, write_video
 
-__all__ = ["check_kind", "check_mat", "holds_alpha", "write_array", "write_video"]
+__all__ = ["check_kind", "check_mat", "holds_alpha", "write_array", "write_frames"]
 
 _DEFAULT_RATE = 25
 _ARRAYS: dict[str, Kind] = {
@@ -30,8 +31,13 @@ _ARRAYS: dict[str, Kind] = {
     ".zarr": "zarr",
     ".h5": "hdf5",
     ".hdf5": "hdf5",
+    ".tif": "tiff",
+    ".tiff": "tiff",
+    ".nc": "netcdf",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
 }
-_VIDEOS = (".mp4", ".mov", ".mkv", ".avi")  # The containers that hold H.264; webm does not.
 _COLOURS = {".png": (3, 4), ".webp": (3, 4), ".jpg": (3,), ".jpeg": (3,), ".bmp": (3,)}
 _IMAGE_FORMATS = {".png": "PNG", ".webp": "WEBP", ".jpg": "JPEG", ".jpeg": "JPEG", ".bmp": "BMP"}
 _LONGEST_SIDE = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
@@ -50,8 +56,8 @@ def check_kind(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Kind:
 
     Returns
     -------
-    {"npy", "npz", "mat", "zarr", "hdf5", "image", "video"}
-        The kind of file the suffix stands for.
+    Kind
+        The kind of file the suffix stands for; a path without a suffix is a folder of frames.
 
     Raises
     ------
@@ -69,10 +75,12 @@ def check_kind(path: str | os.PathLike[str], shape: tuple[int, ...]) -> Kind:
     if suffix in IMAGE_SUFFIXES:
         _check_image_shape(path, suffix, shape)
         return "image"
-    if suffix in _VIDEOS:
+    if suffix in VIDEO_OUTPUTS:
         _check_video_shape(path, shape)
         return "video"
-    allowed = " ".join((*_ARRAYS, *IMAGE_SUFFIXES, *_VIDEOS))
+    if not suffix and _is_video(shape):
+        return "frames"
+    allowed = " ".join((*_ARRAYS, *IMAGE_SUFFIXES, *VIDEO_OUTPUTS))
     raise ArgumentError(f"cannot write {os.fspath(path)}: the suffix must be one of {allowed}")
 
 
@@ -104,9 +112,10 @@ def write_array(
     Parameters
     ----------
     path : path
-        A suffix of .npy, .npz, .mat, .zarr, .h5, .hdf5, .png, .jpg, .jpeg, .webp, .bmp, .mp4, .mov, .mkv or .avi.
+        A suffix of .npy, .npz, .mat, .zarr, .h5, .hdf5, .tif, .tiff, .nc, .csv, .tsv, .parquet, .png, .jpg, .jpeg,
+        .webp, .bmp, .mp4, .mov, .mkv or .avi; without a suffix it is a folder of frames.
     array : array
-        Real numbers. Pictures: ``(height, width)`` or ``(height, width, 3 or 4)``. Videos:
+        Real numbers. Tables: ``(rows, columns)``. Pictures: ``(height, width)`` or ``(height, width, 3 or 4)``. Videos:
         ``(height, width, 3, frames)`` or ``(height, width, frames)``.
     frame_rate : number, optional
         Frames a second of a video, 25 if not given.
@@ -136,6 +145,9 @@ def write_array(
         write_npy(path, array.__getitem__, array.shape, array.dtype, force=force)
         return
     key = "tensor" if key is None else key
+    if kind == "frames":
+        write_frames(path, np.moveaxis(array, -1, 0), force=force)
+        return
     if kind == "video":
         rate = _DEFAULT_RATE if frame_rate is None else frame_rate
         write_video(path, _frames(array), rate, force=force)
@@ -143,6 +155,9 @@ def write_array(
     if kind == "mat":
         check_mat(path, array.nbytes, key)
     check_outputs([path], force=force)
+    if kind in ("tiff", "netcdf", "csv", "parquet"):
+        write_labelled(Path(path), array, kind)
+        return
     with atomic_output(path) as temporary:
         if kind == "npz":
             _write_npz(temporary, array, key)
@@ -152,42 +167,30 @@ def write_array(
             _write_image(temporary, array, alpha)
 
 
-def write_video(
-    path: str | os.PathLike[str],
-    frames: Iterable[NDArray[np.uint8]],
-    frame_rate: Fraction | float,
-    *,
-    force: bool = False,
-) -> None:
-    """Encode frames, one after the other, as H.264 of high quality.
+def write_frames(path: str | os.PathLike[str], frames: Iterable[NDArray[Any]], *, force: bool = False) -> None:
+    """Write frames, one after the other, as png files with numbers as names, into a folder that appears when complete.
 
     Parameters
     ----------
     path : path
-        A suffix of .mp4, .mov, .mkv or .avi.
-    frames : iterable of uint8 arrays ``(height, width, 3)``
-        RGB, all of one size; taken one at a time, so they need not fit in memory together.
-    frame_rate : number
-        Frames a second.
+        Of the folder.
+    frames : iterable of arrays ``(height, width)`` or ``(height, width, 3)``
+        uint8; grey ones may be uint16.
     force : bool
-        Replace an existing file.
+        Replace an existing folder of pictures.
 
     Examples
     --------
     >>> import tempfile
-    >>> black = np.zeros((16, 16, 3), np.uint8)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_video(Path(folder, "x.mp4"), [black] * 3, 25)
+    ...     write_frames(Path(folder, "film"), [np.zeros((4, 4), np.uint8)] * 2)
+    ...     sorted(file.name for file in Path(folder, "film").iterdir())
+    ['000000.png', '000001.png']
     """
-    if Path(path).suffix.lower() not in _VIDEOS:
-        raise ArgumentError(f"cannot write {os.fspath(path)}: the suffix must be one of {' '.join(_VIDEOS)}")
-    if not 0.001 <= frame_rate <= 100_000:
-        raise ArgumentError(f"frame_rate must be from 0.001 to 100000 frames a second; got {frame_rate}")
     check_outputs([path], force=force)
-    # Keeps rates such as 30000/1001; the last digits of a float would overflow the file's time base.
-    rate = Fraction(frame_rate).limit_denominator(10_000)
-    with atomic_output(path) as temporary:
-        _encode(temporary, iter(frames), rate)
+    with atomic_folder(path) as temporary:
+        for number, frame in enumerate(frames):
+            _write_image(temporary / f"{number:06}.png", frame, None)
 
 
 # What each kind can hold.
@@ -208,11 +211,15 @@ def _check_image_shape(path: str | os.PathLike[str], suffix: str, shape: tuple[i
 
 
 def _check_video_shape(path: str | os.PathLike[str], shape: tuple[int, ...]) -> None:
-    if not (len(shape) == 3 or (len(shape) == 4 and shape[2] == 3)) or 0 in shape:
+    if not _is_video(shape):
         raise ArgumentError(
             f"cannot write {os.fspath(path)} from shape {shape}; "
             "a video holds (height, width, 3, frames) or (height, width, frames)"
         )
+
+
+def _is_video(shape: tuple[int, ...]) -> bool:
+    return (len(shape) == 3 or (len(shape) == 4 and shape[2] == 3)) and 0 not in shape
 
 
 def check_mat(path: str | os.PathLike[str], nbytes: int, key: str) -> None:
@@ -262,30 +269,3 @@ def _frames(video: NDArray[Any]) -> Iterable[NDArray[np.uint8]]:
     for t in range(video.shape[-1]):
         frame = _eight_bits(video[..., t])
         yield frame if frame.ndim == 3 else np.repeat(frame[:, :, None], 3, axis=2)
-
-
-def _encode(path: Path, frames: Iterable[NDArray[np.uint8]], rate: Fraction) -> None:
-    av = import_av()
-    frames = iter(frames)
-    first = next(frames, None)
-    if first is None:
-        raise ArgumentError("a video needs at least one frame")
-    height, width, _ = _checked_frame(first, first.shape)
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=rate, options={"crf": "16"})
-        stream.height, stream.width = height, width
-        # Players expect colour at half resolution, which only even sizes have.
-        stream.pix_fmt = "yuv444p" if height % 2 or width % 2 else "yuv420p"
-        for pixels in chain([first], frames):
-            _checked_frame(pixels, first.shape)
-            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode(None))
-
-
-def _checked_frame(frame: NDArray[np.uint8], shape: tuple[int, ...]) -> tuple[int, ...]:
-    if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3 or frame.shape != shape:
-        raise ArgumentError(
-            f"frames are uint8 (height, width, 3) and of one size; got {frame.dtype} of shape {frame.shape}"
-        )
-    return frame.shape

@@ -1,5 +1,6 @@
 """`ringlet restore`: from a damaged file to a clean one."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from ringlet.cli.options import (
     checkpoint_options,
     data_options,
     force_option,
+    gathered,
     json_option,
     quiet_option,
     rank_option,
@@ -19,47 +21,93 @@ from ringlet.cli.options import (
     solver_options,
 )
 from ringlet.cli.paths import GivenPath, suffixed
-from ringlet.report.outliers import outlier_map
-from ringlet.report.pictures import draw_outliers
+from ringlet.report.outlier_files import OUTLIER_SUFFIXES, check_outlier_file, write_outliers
+from ringlet.restoration.clean_entries import Kept
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
-from ringlet.sources.media import import_pillow
-from ringlet.store.atomic import atomic_output, check_outputs
+from ringlet.store.atomic import check_outputs
 
 __all__ = ["command"]
 
 
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is written, and where."""
+
+    output: Path
+    keep: bool
+    trust_known: bool
+    save: Path | None
+    outliers: Path | None
+    legend: bool
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files that are written."""
+        return [path for path in (self.output, self.save, self.outliers) if path is not None]
+
+    @property
+    def kept(self) -> Kept:
+        """Which entries stay as they are."""
+        return Kept.of(keep=self.keep, trust_known=self.trust_known)
+
+    def check(self, *, force: bool) -> None:
+        """Refuse files that could not be written, before any work."""
+        check_outputs(self.paths, force=force)
+        if self.outliers is not None:
+            check_outlier_file(self.outliers, legend=self.legend)
+        elif self.legend:
+            raise click.UsageError("--legend needs --outliers MAP.png")
+
+
+output_options = gathered(
+    "outputs",
+    OutputOptions,
+    [
+        click.option(
+            "-o",
+            "--output",
+            type=GivenPath(),
+            required=True,
+            metavar="OUT",
+            help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .tif, .nc, .csv or .parquet; "
+            "of a video also a folder, for its frames.",
+        ),
+        click.option(
+            "--keep",
+            is_flag=True,
+            help="Leave entries that are known and trusted as they are. Without it all entries are the ring's, which "
+            "has neither the noise nor the finest detail.",
+        ),
+        click.option(
+            "--trust-known",
+            is_flag=True,
+            help="Leave all known entries as they are; change only what is missing, e.g. by --mask.",
+        ),
+        click.option(
+            "--save",
+            type=GivenPath(),
+            metavar="X.ring",
+            callback=suffixed(".ring"),
+            help="Save the ring, too.",
+        ),
+        click.option(
+            "--outliers",
+            type=GivenPath(),
+            metavar="FILE",
+            callback=suffixed(*OUTLIER_SUFFIXES),
+            help="Write which entries are judged outliers: .npy or .zarr of the data's shape, or a .png of the first "
+            "two modes, one pixel an entry, white = outlier.",
+        ),
+        click.option("--legend", is_flag=True, help="Draw the .png of --outliers in colours, with a legend."),
+    ],
+)
+
+
 @click.command(name="restore")
 @click.argument("source", metavar="IN", type=GivenPath())
-@click.option(
-    "-o",
-    "--output",
-    type=GivenPath(),
-    required=True,
-    metavar="OUT",
-    help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr or .h5.",
-)
-@click.option(
-    "--keep",
-    is_flag=True,
-    help="Leave entries that are known and trusted as they are. Without it all entries are the ring's, which has "
-    "neither the noise nor the finest detail.",
-)
+@output_options
 @rank_option
-@click.option(
-    "--save",
-    type=GivenPath(),
-    metavar="X.ring",
-    callback=suffixed(".ring"),
-    help="Save the ring, too.",
-)
-@click.option(
-    "--outliers",
-    type=GivenPath(),
-    metavar="MAP.png",
-    callback=suffixed(".png"),
-    help="Draw a map of the entries judged outliers, over the first two modes.",
-)
 @data_options
 @solver_options
 @checkpoint_options
@@ -72,11 +120,8 @@ def command(
     ctx: click.Context,
     /,
     source: Path,
-    output: Path,
-    keep: bool,
+    outputs: OutputOptions,
     rank: Rank,
-    save: Path | None,
-    outliers: Path | None,
     data: ReadOptions,
     solver: SolverOptions,
     kept: CheckpointOptions,
@@ -87,16 +132,13 @@ def command(
 ) -> None:
     """Restore the damaged file IN: fill what is missing, replace what is wrong.
 
-    The clean file has the shape and the dtype of IN; a video keeps its frame rate, but its sound and
-    rotation metadata are not carried over. Ctrl-C ends the fit early and writes the best result so far.
+    The clean file has the shape and the dtype of IN; a video keeps its frame rate, its sound and its
+    rotation, and a netCDF file or a table its labels. Ctrl-C ends the fit early and writes the best result so far.
     """
-    paths = [path for path in (output, save, outliers) if path is not None]
-    check_outputs(paths, force=force)
-    if outliers is not None:
-        import_pillow()  # before the work, not after it
+    outputs.check(force=force)
     kept.check()
     given = open_input(source, data)
-    clean = CleanFile(output, given, keep, force)
+    clean = CleanFile(outputs.output, given, outputs.kept, force)
     finished = fit_input(
         given,
         rank,
@@ -105,11 +147,10 @@ def command(
         seed=seed,
         progress=not quiet,
     )
-    if outliers is not None:  # first, as the output may replace the input
-        with atomic_output(outliers) as temporary:
-            draw_outliers(outlier_map(finished.fit)).save(temporary)
+    if outputs.outliers is not None:  # first, as the output may replace the input
+        write_outliers(finished.fit, outputs.outliers, legend=outputs.legend, force=force)
     clean.write(finished.fit)
-    if save is not None:
-        finished.fit.ring.save(save, force=force)
-    show(finished, source, paths, as_json=as_json, quiet=quiet)
+    if outputs.save is not None:
+        finished.fit.ring.save(outputs.save, force=force)
+    show(finished, source, outputs.paths, as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)

@@ -1,0 +1,108 @@
+"""Tables in csv, tsv and parquet files, through pandas: columns of numbers are data, all others are labels."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError, FormatError, MissingDependencyError
+from ringlet.sources.labels import Labels, PlainIndex, Quantity, is_whole
+from ringlet.sources.limits import check_size
+from ringlet.sources.memory import ArraySource
+from ringlet.sources.tables import import_pandas, table_source
+
+__all__ = ["import_table_library", "read_table", "table_file_source"]
+
+_NUMBER_BYTES = 8  # of an entry of a table in memory
+
+
+@dataclass(frozen=True, eq=False)
+class TableFileLabels:
+    """A table of a file without the entries that are fitted.
+
+    Attributes
+    ----------
+    fitted : Labels
+        Those of the table of the fitted columns.
+    others : pandas.DataFrame
+        The other columns: keys, and what is no number.
+    columns : tuple
+        Names of all columns, in their order.
+    """
+
+    fitted: Labels
+    others: Any
+    columns: tuple[Any, ...]
+
+    @property
+    def modes(self) -> int:
+        """Number of modes of the tensor."""
+        return self.fitted.modes
+
+    def label(self, values: NDArray[Any], index: PlainIndex | None, quantity: Quantity) -> Any:
+        """All values as a table with the columns of the file; parts stay arrays."""
+        if not is_whole(index):
+            return values
+        filled = self.fitted.label(values, index, quantity).set_axis(self.others.index, axis=0)
+        return import_pandas().concat([self.others, filled], axis=1)[list(self.columns)]
+
+
+def import_table_library(kind: str) -> Any:
+    """Import pandas, with what it needs for a kind of file, or raise an error that says how to install it."""
+    pandas = import_pandas()
+    if kind == "parquet":
+        try:
+            import pyarrow  # noqa: F401 - the engine that pandas uses
+        except ImportError as error:
+            raise MissingDependencyError('parquet files need pyarrow: pip install "ringlet[table]"') from error
+    return pandas
+
+
+def read_table(path: Path, kind: str, max_size: float | str | None = None) -> Any:
+    """The table of a file; whole numbers stay whole where some are missing. It may take `max_size` bytes."""
+    pandas = import_table_library(kind)
+    check_size(path.stat().st_size, max_size, path)
+    if kind == "parquet":  # packed: what it says of its numbers
+        import pyarrow.parquet
+
+        with path.open("rb") as file:
+            described = pyarrow.parquet.ParquetFile(file).metadata
+            check_size(_NUMBER_BYTES * described.num_rows * described.num_columns, max_size, path)
+    with path.open("rb") as file:  # an open file, not a path: a path could be read as an address
+        if kind == "parquet":
+            return pandas.read_parquet(file, engine="pyarrow")
+        separator = "\t" if path.suffix.lower() == ".tsv" else ","
+        return pandas.read_csv(file, sep=separator, dtype_backend="numpy_nullable", index_col=False)
+
+
+def table_file_source(
+    path: Path, kind: str, key: str | None = None, max_size: float | str | None = None
+) -> ArraySource:
+    """The tensor of a table.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"csv", "parquet"}
+    key : str, optional
+        Names of columns that say where an entry is, joined by commas: one names the rows, several are the modes.
+        Without it the modes are rows x columns, or the levels of the index that a parquet file has.
+    max_size : number or str, optional
+        Bytes that the table may take.
+    """
+    table = read_table(path, kind, max_size)
+    if key is not None and table.index.names != [None]:
+        table = table.reset_index()
+    keys = [] if key is None else key.split(",")
+    absent = [name for name in keys if name not in table.columns]
+    if absent:
+        raise ArgumentError(f"{path} has no column {absent[0]!r}; it has: {', '.join(map(str, table.columns))}")
+    fitted = [name for name, dtype in table.dtypes.items() if name not in keys and dtype.kind in "iuf"]
+    if not fitted:
+        told = ", ".join(f"{name} ({dtype})" for name, dtype in table.dtypes.items())
+        raise FormatError(f"there is no column of numbers to be fitted in it; it has: {told}")
+    others = table.drop(columns=fitted)
+    source = table_source(table.set_index(keys)[fitted] if keys else table[fitted], str(path))
+    assert source is not None and source.labels is not None  # noqa: S101, PT018 - it is a table
+    return replace(source, labels=TableFileLabels(source.labels, others, tuple(table.columns)))

@@ -1,0 +1,75 @@
+"""TIFF files, of one page or many, as arrays, through tifffile. Only decodes."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ringlet.errors import DataWarning, FormatError, MissingDependencyError, warn
+from ringlet.sources.annotations import mode_names
+from ringlet.sources.limits import check_size
+
+__all__ = ["TIFF_AXES", "import_tifffile", "read_tiff"]
+
+# Names of the modes by the letters that tifffile has for the axes of a stack.
+TIFF_AXES = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "T": "time", "Z": "depth", "I": "page"}
+
+
+def import_tifffile() -> ModuleType:
+    """Import tifffile, or raise an error that says how to install it."""
+    try:
+        import tifffile
+    except ImportError as error:
+        raise MissingDependencyError('TIFF files need tifffile: pip install "ringlet[tiff]"') from error
+    module: ModuleType = tifffile
+    return module
+
+
+def read_tiff(path: Path, max_size: float | str | None = None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    """The first series of a TIFF file, in its own dtype and order of axes, and names of its modes.
+
+    Pages of one size are a stack, whose first mode is that of the pages. It may take `max_size` bytes.
+    """
+    with _damage_is_an_error(), import_tifffile().TiffFile(path) as file:
+        if not file.series:
+            raise FormatError("there is no picture in it")
+        series = file.series[0]
+        if len(file.series) > 1:
+            told = ", ".join(" x ".join(map(str, other.shape)) for other in file.series)
+            warn(f"{path} holds pictures of different sizes or types ({told}); only the first is read", DataWarning)
+        if series.dtype is None:
+            raise FormatError("a picture of numbers that NumPy does not have")
+        check_size(series.size * series.dtype.itemsize, max_size, path)
+        array: NDArray[Any] = series.asarray()
+        names = [TIFF_AXES.get(axis, f"axis {axis}") for axis in series.axes]
+    return array.astype(array.dtype.newbyteorder("="), copy=False), mode_names(names)
+
+
+@contextmanager
+def _damage_is_an_error() -> Iterator[None]:
+    """Raise an error for damage that tifffile only logs while it gives what is left of a stack."""
+    logger, records = logging.getLogger("tifffile"), _Records()
+    logger.addHandler(records)
+    propagates, logger.propagate = logger.propagate, False
+    try:
+        yield
+    finally:
+        logger.propagate = propagates
+        logger.removeHandler(records)
+    if records.messages:
+        raise FormatError(f"damaged: {records.messages[0]}")
+
+
+class _Records(logging.Handler):
+    """Messages of errors."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
