@@ -12,8 +12,6 @@ import zarr
 from ringlet import AWRTRD, SAWRTRD, decompose, plan
 from ringlet.amounts import parse_bytes
 from ringlet.errors import ArgumentError, BudgetError, FormatError
-from ringlet.report import outliers
-from ringlet.report.outliers import outlier_share
 from ringlet.sampling import ChunkDraw, Purpose
 from ringlet.solvers.engine import fit_plan as fit_plan
 from ringlet.solvers.engine import regions as sketching
@@ -222,14 +220,11 @@ def test_an_impossible_budget_is_refused_before_anything_is_read(damaged):
     assert not counting.reads
 
 
-def test_the_share_of_outliers_is_told_from_blocks_of_chunks(damaged, monkeypatch):
+def test_the_share_of_outliers_is_that_of_the_known_entries(damaged):
     fit = decompose(stored(damaged), RANK, solver=AWRTRD(sweeps=8))
-    weights = fit.weights()
     assert fit.missing_share == pytest.approx(np.isnan(damaged).mean())
-    whole = np.count_nonzero(weights < 0.5) / np.count_nonzero(~np.isnan(weights))
-    assert outlier_share(fit) == pytest.approx(whole)
-    monkeypatch.setattr(outliers, "_SAMPLED_ENTRIES", 1 << 15)
-    assert outlier_share(fit) == pytest.approx(whole, rel=0.2)
+    known = np.count_nonzero(~np.isnan(damaged))
+    assert fit.outlier_share == pytest.approx(np.count_nonzero(fit.outliers()) / known)
 
 
 def test_row_sampling_of_a_store_is_refused(damaged):

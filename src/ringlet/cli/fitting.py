@@ -11,7 +11,6 @@ from ringlet.api import Rank, decompose
 from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.execution import DaskExecutor
-from ringlet.report.outliers import outlier_share
 from ringlet.restoration.inputs import Input
 from ringlet.solvers.records import Status
 from ringlet.solvers.result import Fit
@@ -78,7 +77,7 @@ def fit_input(
         executor=executor,
     )
     seconds = perf_counter() - start
-    return Finished(given, solver, fit, seconds, kept, None if solver.loss == "l2" else outlier_share(fit))
+    return Finished(given, solver, fit, seconds, kept, None if solver.loss == "l2" else fit.outlier_share)
 
 
 def show(finished: Finished, source: Path, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:

@@ -1,53 +1,13 @@
-"""Outliers of a fit: their share, and a map of their positions. Reads the data a slab at a time."""
-
-from typing import Any
+"""A map of the outliers of a fit. Reads the data a slab at a time."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.solvers.result import Fit
-from ringlet.sources.base import aligned_blocks
 
-__all__ = ["outlier_map", "outlier_share"]
+__all__ = ["outlier_map"]
 
-_DOUBT = 0.5  # an entry with less weight than this is called an outlier
-_SAMPLED_ENTRIES = 1 << 21
-_SPREAD = 16  # blocks of stored data that are read, unless a chunk is larger
 _SLAB_ENTRIES = 1 << 22
-
-
-def outlier_share(fit: Fit) -> float:
-    """Share of the observed entries that are outliers of a fit (weight below one half).
-
-    Of large tensors only evenly spaced slices of their longest mode are used, of stored ones evenly spaced blocks of
-    chunks.
-
-    Examples
-    --------
-    >>> import numpy as np, ringlet
-    >>> x = np.ones((6, 5, 4))
-    >>> x[1, 2, 3] = 50.0
-    >>> round(outlier_share(ringlet.decompose(x, rank=1)) * x.size)
-    1
-    """
-    doubted = observed = 0
-    for block in _spread_blocks(fit):
-        weights = fit.weights(block)
-        observed += int(np.count_nonzero(~np.isnan(weights)))
-        doubted += int(np.count_nonzero(weights < _DOUBT))
-    return doubted / observed if observed else 0.0
-
-
-def _spread_blocks(fit: Fit) -> list[tuple[Any, ...]]:
-    """Blocks of about two million entries in total, spread over the tensor."""
-    shape, size = fit.ring.shape, fit.ring.size
-    if fit.chunks is None:
-        mode = int(np.argmax(shape))
-        slices = min(shape[mode], max(1, _SAMPLED_ENTRIES * shape[mode] // size))
-        return [(*[slice(None)] * mode, np.linspace(0, shape[mode] - 1, slices).astype(np.intp), ...)]
-    blocks = aligned_blocks(fit.chunks, _SAMPLED_ENTRIES // _SPREAD)
-    count = min(len(blocks), max(1, _SAMPLED_ENTRIES * len(blocks) // size))
-    return [blocks[place] for place in np.linspace(0, len(blocks) - 1, count).astype(int)]
 
 
 def outlier_map(fit: Fit) -> NDArray[np.float32]:
