@@ -1,11 +1,11 @@
-"""Parse and format amounts of memory."""
+"""Parse and format amounts of memory, and shares."""
 
 import re
 from numbers import Real
 
 from ringlet.errors import ArgumentError
 
-__all__ = ["format_bytes", "parse_bytes", "round_up"]
+__all__ = ["format_bytes", "parse_bytes", "percent", "round_up"]
 
 _UNITS = {
     "": 1,
@@ -54,6 +54,17 @@ def format_bytes(amount: float) -> str:
             return f"{amount:.3g} {unit}"
         amount /= 1000
     return f"{amount:.3g} TB"
+
+
+def percent(share: float) -> str:
+    """Write a share for people.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.098), percent(0.0004), percent(0)
+    ('50 %', '9.8 %', '0.04 %', '0 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def round_up(amount: int) -> int:

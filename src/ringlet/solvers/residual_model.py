@@ -5,7 +5,7 @@ Both come from a bounded sample of blocks that is the same for every call, so an
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from math import prod, sqrt
+from math import nan, prod, sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +27,7 @@ _SAMPLED_ENTRIES = 1 << 19  # a second's work
 _STORED_BLOCKS = 16  # of stored data that are read, unless a chunk is larger
 _MOST_BLOCKS = 512  # of data in memory
 _ROUNDING_STD = 1 / sqrt(12)  # of whole numbers: their rounding errors are uniform over a step
+_GOOD_SPREADS = 4.0  # of z-scores: entries within count for the range of the data
 _LEAST_PART = 1e-6  # of the range between the 5 % quantiles: smaller residuals of floats mean nothing
 
 
@@ -43,12 +44,15 @@ class ResidualModel:
         Of the observed entries of the sample.
     entries : int
         Of the whole tensor.
+    data_range : float
+        From the least to the largest good entry of the sample.
     """
 
     scale: LocalScale
     null: EmpiricalNull
     zscores: Floats
     entries: int
+    data_range: float
     _limits: dict[float, float] = field(default_factory=dict)
 
     def zscores_of(self, residuals: NDArray[np.float64], block: Block) -> NDArray[np.float64]:
@@ -88,10 +92,14 @@ def residual_model(source: Source, read: ReadResiduals) -> ResidualModel:
         places.append([axis[inside] for axis, inside in zip(indices, known, strict=True)])
     sample = np.concatenate(residuals)
     where = [np.concatenate(axis) for axis in zip(*places, strict=True)]
-    scale = fit_local_scale(sample, where, source.shape, _rounding(np.concatenate(values), sample))
+    known_values = np.concatenate(values)
+    scale = fit_local_scale(sample, where, source.shape, _rounding(known_values, sample))
     spread = scale.points(where)
     zscores = np.divide(sample, spread, out=np.zeros_like(sample), where=spread > 0)
-    return ResidualModel(scale, fit_null(zscores), zscores, prod(source.shape))
+    null = fit_null(zscores)
+    good = known_values[np.abs(zscores - null.centre) <= _GOOD_SPREADS * null.spread]
+    data_range = float(np.ptp(good.astype(np.float64))) if good.size else nan
+    return ResidualModel(scale, null, zscores, prod(source.shape), data_range)
 
 
 def _rounding(values: NDArray[Any], residuals: Floats) -> float:

@@ -1,27 +1,26 @@
 """What a fit gives back."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import os
+from dataclasses import dataclass
 from functools import cached_property
-from math import nan
+from math import inf, isfinite, log10, nan
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from ringlet.amounts import percent
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
+from ringlet.solvers.entry_views import EntryViews
 from ringlet.solvers.fitted_entries import FittedEntries
 from ringlet.solvers.records import Status, SweepRecord
-from ringlet.solvers.selection import Index, evaluate
+from ringlet.solvers.summary import Facts, card, history_facts, line, size_fact
 from ringlet.sources import Chunks, Source
-from ringlet.sources.base import Block
 
 __all__ = ["Estimate", "ExtendOptions", "Extender", "Fit"]
-
-_FDR = 0.01  # the false-discovery rate of outliers, unless one is given
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Extender(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Fit:
+@dataclass(frozen=True, repr=False)
+class Fit(EntryViews):
     """A fitted ring, how the fit went, and which entries of the data it trusts.
 
     Attributes
@@ -61,10 +60,48 @@ class Fit:
     ring: TensorRing
     status: Status
     history: tuple[SweepRecord, ...]
-    _source: Source = field(repr=False)
-    _kernel: Kernel = field(repr=False)
-    _extender: Extender | None = field(default=None, repr=False)
-    missing_share: float = field(default=nan, repr=False)
+    _source: Source
+    _kernel: Kernel
+    _extender: Extender | None = None
+    missing_share: float = nan
+
+    def __repr__(self) -> str:
+        return line("Fit", self._facts())
+
+    def _repr_html_(self) -> str:
+        return card("Fit", self._facts(), self.history)
+
+    def _facts(self) -> Facts:
+        """What a summary says. Data in a store are not read for it."""
+        facts = _model_facts(self.ring.shape, self.ring, self.status)
+        if isfinite(self.validation):
+            units = "" if self.ring.units is None else f" {self.ring.units}"
+            facts.append(("validation error", f"{self.validation:.3g}{units}"))
+        if self.chunks is None:
+            facts.append(("judged wrong", percent(self.outlier_share)))
+        return [*facts, *history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of the data, or of data of their shape and dtype where slices were appended."""
+        return self.ring.size * self._source.dtype.itemsize
+
+    @property
+    def validation(self) -> float:
+        """Estimated root mean square error at entries that were not used, in the data's units.
+
+        Measured at entries that an automatic fit holds out; NaN of a fit of a given rank, which uses all entries.
+        """
+        known = [record.held_out for record in self.history if isfinite(record.held_out)]
+        return known[-1] if known else nan
+
+    @property
+    def validation_db(self) -> float:
+        """`validation` as a peak signal-to-noise ratio in dB; the peak is the range of the data, outliers left out."""
+        data_range = self._entries.residual_model.data_range
+        if not (isfinite(self.validation) and data_range > 0):
+            return nan
+        return inf if self.validation == 0 else 20 * log10(data_range / self.validation)
 
     @cached_property
     def tensor(self) -> NDArray[Any]:
@@ -86,149 +123,29 @@ class Fit:
         """Lengths of the chunks along every mode, of data in a store; None of data in memory."""
         return self._source.chunks
 
-    def weights(self, index: Index | tuple[Index, ...] = ...) -> NDArray[np.floating[Any]]:
-        """Robust weights of a block of entries, computed on demand.
-
-        Parameters
-        ----------
-        index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
-
-        Returns
-        -------
-        array
-            1: trusted, 0: judged an outlier, NaN: not observed.
-
-        Examples
-        --------
-        >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3] = 50.0
-        >>> fit = ringlet.decompose(x, rank=1)
-        >>> fit.weights((1, 2)).round(2)
-        array([1., 1., 1., 0.])
-        """
-        return self._evaluate(self._entries.weights, index)
-
-    def residuals(self, index: Index | tuple[Index, ...] = ...) -> NDArray[np.float64]:
-        """Data minus ring of a block of entries, in the data's units.
-
-        Parameters
-        ----------
-        index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
-
-        Returns
-        -------
-        array
-            NaN: not observed.
-        """
-        return self._evaluate(self._entries.residuals, index)
-
-    def zscores(self, index: Index | tuple[Index, ...] = ...) -> NDArray[np.float64]:
-        """Residuals of a block of entries over their local scale.
-
-        The scale is a robust standard deviation: a product of one factor for every slice of every mode. It is measured
-        once, in a sample of about half a million entries, and is never below the rounding errors of the data.
-
-        Parameters
-        ----------
-        index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
-
-        Returns
-        -------
-        array
-            NaN: not observed.
-        """
-        return self._evaluate(self._entries.zscores, index)
-
-    def outliers(self, index: Index | tuple[Index, ...] = ..., fdr: float = _FDR) -> NDArray[np.bool_]:
-        """Which entries of a block do not fit the others: the documented way to find anomalies.
-
-        An entry is an outlier if its z-score is too large for the bulk of all z-scores, by the rule of Benjamini and
-        Hochberg. Unlike `weights`, by which the fit protects itself, this also finds moderate errors.
-
-        Parameters
-        ----------
-        index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
-        fdr : float, above 0 and below 1
-            False-discovery rate: about this share of the outliers found are good entries.
-
-        Returns
-        -------
-        bool array
-            False: good, or not observed.
-
-        Examples
-        --------
-        >>> import numpy as np, ringlet
-        >>> rng = np.random.default_rng(0)
-        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10)) + rng.normal(0, 0.1, (20, 15, 10))
-        >>> x[1, 2, 3] += 2.0
-        >>> fit = ringlet.decompose(x, rank=3)
-        >>> np.argwhere(fit.outliers()).tolist()
-        [[1, 2, 3]]
-        """
-        check_number("fdr", fdr, above=0)
-        if fdr >= 1:
-            raise ArgumentError(f"fdr={fdr!r} is not allowed; it must be below 1")
-        return self._evaluate(lambda block: self._entries.outliers(block, float(fdr)), index, np.bool_)
-
-    @property
-    def outlier_share(self) -> float:
-        """About the share of the observed entries that `outliers` finds; of large data, in a sample of them.
-
-        Examples
-        --------
-        >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3] = 50.0
-        >>> round(ringlet.decompose(x, rank=1).outlier_share * x.size)
-        1
-        """
-        return self._entries.residual_model.outlier_share(_FDR)
-
-    def restored(self, index: Index | tuple[Index, ...] = ...) -> NDArray[Any]:
-        """A block of the data in which only what is missing or judged an outlier is replaced, by the ring's entries.
-
-        ``ring[index]`` is the model everywhere: smaller than the data, without their noise, and without the detail that
-        the rank cannot hold.
-
-        Parameters
-        ----------
-        index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
-
-        Returns
-        -------
-        array
-            Of the data's dtype: their own entries where the weight is at least 0.5; into whole numbers the others are
-            rounded and clipped.
-
-        Examples
-        --------
-        >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3], x[1, 2, 0] = 50.0, np.nan
-        >>> fit = ringlet.decompose(x, rank=1)
-        >>> fit.restored((1, 2)).round(2)
-        array([1., 1., 1., 1.])
-        """
-        return self._evaluate(self._entries.restored, index, self._source.dtype)
-
-    def _evaluate(
-        self,
-        compute: Callable[[Block], NDArray[Any]],
-        index: Index | tuple[Index, ...],
-        dtype: DTypeLike = np.float64,
-    ) -> NDArray[Any]:
-        return evaluate(compute, index, self.ring.shape, dtype, self.chunks)
-
     @cached_property
     def _entries(self) -> FittedEntries:
         return FittedEntries(self.ring, self._source, self._kernel)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False, precision: str | None = None) -> float:
+        """Write the ring to a ``.ring`` file; a lower precision may cost a quarter of the fit's own error at most.
+
+        The fit's own error is `validation`, or the scale of the residuals where nothing was held out.
+
+        Parameters
+        ----------
+        path, force, precision
+            As in `TensorRing.save`.
+
+        Returns
+        -------
+        float
+            Relative error that the precision costs; 0 by default.
+        """
+        error = None
+        if precision is not None:
+            error = self.validation if self.validation > 0 else self._entries.residual_model.scale.whole
+        return self.ring.save(path, force=force, precision=precision, error=error if error else None)
 
     def extend(
         self,
@@ -300,7 +217,7 @@ class Fit:
         return self._extender.extend(self, new_slices, mask, options)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A completed tensor, from a method with or without a ring.
 
@@ -314,9 +231,23 @@ class Estimate:
     ring: TensorRing | None
     status: Status
     history: tuple[SweepRecord, ...]
-    _dense: NDArray[Any] | None = field(default=None, repr=False)
+    _dense: NDArray[Any] | None = None
 
     @cached_property
     def tensor(self) -> NDArray[Any]:
         """The dense estimate, in the data's units."""
         return np.asarray(self.ring) if self._dense is None else self._dense
+
+    def __repr__(self) -> str:
+        return line("Estimate", self._facts())
+
+    def _repr_html_(self) -> str:
+        return card("Estimate", self._facts(), self.history)
+
+    def _facts(self) -> Facts:
+        return [*_model_facts(self.tensor.shape, self.ring, self.status), *history_facts(self.history)]
+
+
+def _model_facts(shape: tuple[int, ...], ring: TensorRing | None, status: Status) -> Facts:
+    rank = "none" if ring is None else ", ".join(map(str, ring.rank))
+    return [("shape", " × ".join(map(str, shape))), ("rank", rank), ("status", status.name)]
