@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,12 @@ class EntryViews(ABC):
         """
         return self._evaluate(self._entries.zscores, index)
 
+    def column_scales(self) -> NDArray[np.float64]:
+        """Robust standard deviation of the residuals, averaged over mode 0: an array over the other modes."""
+        scale = self._entries.residual_model.scale
+        rest = np.ix_(*scale.factors[1:])
+        return np.asarray(np.maximum(scale.whole * reduce(np.multiply, rest), scale.floor))
+
     def outliers(self, index: Index | tuple[Index, ...] = ..., fdr: float = _FDR) -> NDArray[np.bool_]:
         """Which entries of a block do not fit the others: the documented way to find anomalies.
 
@@ -156,7 +163,7 @@ class EntryViews(ABC):
         >>> fit.restored((1, 2)).round(2)
         array([1., 1., 1., 1.])
         """
-        return self._evaluate(self._entries.restored, index, self._source.dtype)
+        return self._evaluate(self._entries.restored, index, self._entries.source.dtype)
 
     def _evaluate(
         self,
