@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LocalScale", "fit_local_scale"]
+__all__ = ["LocalScale", "Selection", "fit_local_scale"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 Selection: TypeAlias = slice | NDArray[np.intp]
@@ -49,14 +49,14 @@ class LocalScale:
         parts = [factor[chosen] for factor, chosen in zip(self.factors, block, strict=True)]
         return np.maximum(self.whole * reduce(np.multiply.outer, parts), self.floor)
 
-    def points(self, places: Sequence[NDArray[np.intp]]) -> NDArray[np.float64]:
+    def points(self, places: Sequence[NDArray[np.integer[Any]]]) -> NDArray[np.float64]:
         """Scales of single entries, one array of indices a mode."""
         parts = [factor[indices] for factor, indices in zip(self.factors, places, strict=True)]
         return np.maximum(self.whole * reduce(np.multiply, parts), self.floor)
 
 
 def fit_local_scale(
-    residuals: Floats, places: Sequence[NDArray[np.intp]], shape: Sequence[int], floor: float
+    residuals: Floats, places: Sequence[NDArray[np.integer[Any]]], shape: Sequence[int], floor: float
 ) -> LocalScale:
     """Factors of every slice from a sample of residuals, by alternating medians of their sizes.
 
@@ -98,7 +98,7 @@ def fit_local_scale(
 
 
 def _slice_medians(
-    values: NDArray[np.float64], place: NDArray[np.intp], length: int
+    values: NDArray[np.float64], place: NDArray[np.integer[Any]], length: int
 ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Median and number of the values in every slice; the median is 0 where there are none."""
     counts = np.bincount(place, minlength=length)

@@ -84,6 +84,35 @@ class EntryViews(ABC):
         """
         return self._evaluate(self._entries.zscores, index)
 
+    def uncertainty(self, index: Index | tuple[Index, ...] = ...) -> NDArray[np.float64]:
+        """Standard error of the ring as an estimate of data that were not used, for a block of entries.
+
+        About 90 % of hidden entries are within 1.645 standard errors of the ring. The errors follow from the local
+        scale of the residuals, the validation error, and the number of known entries in the slices of each entry: where
+        few are known, the error is larger. Gross errors in the data do not count.
+
+        Parameters
+        ----------
+        index : int, slice, Ellipsis, array of int or bool, or a tuple of these
+            As in ``ring[index]``; left out, everything.
+
+        Returns
+        -------
+        array
+            In the data's units, at missing entries, too.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> rng = np.random.default_rng(0)
+        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10)) + rng.normal(0, 0.5, (20, 15, 10))
+        >>> x[3, 2:] = np.nan
+        >>> fit = ringlet.decompose(x, rank=3)
+        >>> bool(fit.uncertainty((3, 5, 5)) > fit.uncertainty((4, 5, 5)) > 0.4)
+        True
+        """
+        return self._evaluate(self._entries.error_model.block, index)
+
     def column_scales(self) -> NDArray[np.float64]:
         """Robust standard deviation of the residuals, averaged over mode 0: an array over the other modes."""
         scale = self._entries.residual_model.scale

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
-from ringlet.solvers.residual_model import ResidualModel, residual_model
+from ringlet.robust.error_model import ErrorModel
+from ringlet.solvers.residual_model import (
+    ResidualModel,
+    ResidualSample,
+    draw_sample,
+    error_model,
+    residual_model,
+)
 from ringlet.sources import Source
 from ringlet.sources.base import Block
 from ringlet.sources.dtypes import as_dtype
@@ -21,11 +28,15 @@ _TRUSTED = 0.5  # the least weight of an entry that is left as it is
 
 @dataclass(frozen=True, eq=False)
 class FittedEntries:
-    """A ring, the data it was fitted to, and the kernel that weighs them. Every method reads one block of the data."""
+    """A ring, the data it was fitted to, the kernel that weighs them, and the error at held-out entries (or NaN).
+
+    Every method reads one block of the data.
+    """
 
     ring: TensorRing
     source: Source
     kernel: Kernel
+    validation: float
 
     def residuals(self, block: Block) -> NDArray[np.float64]:
         """Data minus ring; NaN: not observed."""
@@ -55,7 +66,16 @@ class FittedEntries:
     @cached_property
     def residual_model(self) -> ResidualModel:
         """Measured in a sample of the data, when it is first needed."""
-        return residual_model(self.source, self._read)
+        return residual_model(self._sample)
+
+    @cached_property
+    def error_model(self) -> ErrorModel:
+        """Measured in the same sample."""
+        return error_model(self._sample, self.ring.rank, self.validation)
+
+    @cached_property
+    def _sample(self) -> ResidualSample:
+        return draw_sample(self.source, self._read)
 
     def _read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Data and residuals of a block."""

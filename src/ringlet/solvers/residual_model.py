@@ -1,9 +1,9 @@
-"""What the residuals of a fit look like: their local scale, and how large a good one may be.
+"""What the residuals of a fit look like: their local scale, how large a good one may be, and what errors they foretell.
 
-Both come from a bounded sample of blocks that is the same for every call, so any block can be judged by itself.
+All come from a bounded sample of blocks that is the same for every call, so any block can be judged by itself.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import nan, prod, sqrt
 from typing import Any, TypeAlias
@@ -11,17 +11,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.ranks import bond_limits
+from ringlet.robust.error_model import ErrorModel, Leverage, fit_error_model
 from ringlet.robust.local_scale import LocalScale, fit_local_scale
 from ringlet.robust.outlier_test import EmpiricalNull, fit_null
 from ringlet.sampling import Purpose, sample_sizes, stream
+from ringlet.solvers.sawrtrd.start import background
 from ringlet.sources import Source
 from ringlet.sources.appended import AppendedSource
 from ringlet.sources.base import Block, aligned_blocks
 
-__all__ = ["ResidualModel", "residual_model", "sample_blocks"]
+__all__ = ["ResidualModel", "ResidualSample", "draw_sample", "error_model", "residual_model", "sample_blocks"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
-ReadResiduals: TypeAlias = Callable[[Block], tuple[NDArray[Any], Floats]]
+ReadResiduals: TypeAlias = Callable[[Block], tuple[NDArray[Any], NDArray[np.float64]]]
 
 _SAMPLED_ENTRIES = 1 << 19  # a second's work
 _STORED_BLOCKS = 16  # of stored data that are read, unless a chunk is larger
@@ -72,8 +75,36 @@ class ResidualModel:
         return float(np.mean(self.judge(self.zscores, fdr))) if self.zscores.size else 0.0
 
 
-def residual_model(source: Source, read: ReadResiduals) -> ResidualModel:
-    """Measure the residuals of a fit in a sample of its data.
+@dataclass(frozen=True, eq=False)
+class ResidualSample:
+    """Residuals of a fit in a bounded part of its data.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of the whole tensor.
+    values, residuals : arrays of shape (M,)
+        Of the observed entries.
+    places : tuple of int arrays of shape (M,)
+        Where they are, one array a mode.
+    known_shares : tuple of arrays, one a mode
+        Observed part of every slice; of slices that were not met, of all.
+    """
+
+    shape: tuple[int, ...]
+    values: NDArray[Any]
+    residuals: NDArray[np.float64]
+    places: tuple[NDArray[np.int32], ...]
+    known_shares: tuple[NDArray[np.float64], ...]
+
+    @property
+    def rounding(self) -> float:
+        """Standard deviation of the rounding errors of the data."""
+        return _rounding(self.values, self.residuals)
+
+
+def draw_sample(source: Source, read: ReadResiduals) -> ResidualSample:
+    """Residuals of a fit in a sample of its data, always the same one.
 
     Parameters
     ----------
@@ -83,23 +114,50 @@ def residual_model(source: Source, read: ReadResiduals) -> ResidualModel:
         Gives the data and the residuals of a block; NaN: not observed.
     """
     values, residuals, places = [], [], []
+    met = [np.zeros(length) for length in source.shape]
     for block in sample_blocks(source):
         data, differences = read(block)
         known = np.nonzero(~np.isnan(differences))
         values.append(data[known])
         residuals.append(differences[known])
-        indices = [np.arange(length)[chosen] for length, chosen in zip(source.shape, block, strict=True)]
+        indices = [np.arange(length, dtype=np.int32)[part] for length, part in zip(source.shape, block, strict=True)]
         places.append([axis[inside] for axis, inside in zip(indices, known, strict=True)])
+        for count, axis in zip(met, indices, strict=True):
+            count[axis] += differences.size / len(axis)
+    where = tuple(np.concatenate(axis) for axis in zip(*places, strict=True))
     sample = np.concatenate(residuals)
-    where = [np.concatenate(axis) for axis in zip(*places, strict=True)]
-    known_values = np.concatenate(values)
-    scale = fit_local_scale(sample, where, source.shape, _rounding(known_values, sample))
-    spread = scale.points(where)
-    zscores = np.divide(sample, spread, out=np.zeros_like(sample), where=spread > 0)
+    overall = sample.size / met[0].sum()
+    shares = tuple(
+        np.where(count > 0, np.bincount(axis, minlength=len(count)) / np.maximum(count, 1.0), overall)
+        for axis, count in zip(where, met, strict=True)
+    )
+    return ResidualSample(source.shape, np.concatenate(values), sample, where, shares)
+
+
+def residual_model(sample: ResidualSample) -> ResidualModel:
+    """The local scale of residuals and the distribution of their z-scores, from a sample."""
+    residuals = sample.residuals
+    scale = fit_local_scale(residuals, sample.places, sample.shape, sample.rounding)
+    spread = scale.points(sample.places)
+    zscores = np.divide(residuals, spread, out=np.zeros_like(residuals), where=spread > 0)
     null = fit_null(zscores)
-    good = known_values[np.abs(zscores - null.centre) <= _GOOD_SPREADS * null.spread]
+    good = sample.values[np.abs(zscores - null.centre) <= _GOOD_SPREADS * null.spread]
     data_range = float(np.ptp(good.astype(np.float64))) if good.size else nan
-    return ResidualModel(scale, null, zscores, prod(source.shape), data_range)
+    return ResidualModel(scale, null, zscores, prod(sample.shape), data_range)
+
+
+def error_model(sample: ResidualSample, rank: Sequence[int], validation: float) -> ErrorModel:
+    """Standard errors at entries that were not used, from a sample of a fit of this rank and its validation error."""
+    shape, bonds = sample.shape, bond_limits(sample.shape, rank)
+    terms = []
+    for mode, shares in enumerate(sample.known_shares):
+        others = prod(shape) / shape[mode]
+        unknowns = min(bonds[mode] * bonds[(mode + 1) % len(bonds)], others)
+        terms.append(unknowns / np.maximum(others * shares, 1.0))
+    known = float(np.mean(sample.known_shares[0])) * prod(shape)
+    leverage = Leverage(tuple(terms), sum(bond * bond for bond in bonds) / max(known, 1.0))
+    varied = sample.values != background(sample.values) if sample.values.size else np.zeros(0, bool)
+    return fit_error_model(sample.residuals, sample.places, leverage, sample.rounding, validation, varied)
 
 
 def _rounding(values: NDArray[Any], residuals: Floats) -> float:

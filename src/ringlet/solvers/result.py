@@ -125,7 +125,7 @@ class Fit(EntryViews):
 
     @cached_property
     def _entries(self) -> FittedEntries:
-        return FittedEntries(self.ring, self._source, self._kernel)
+        return FittedEntries(self.ring, self._source, self._kernel, self.validation)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False, precision: str | None = None) -> float:
         """Write the ring to a ``.ring`` file; a lower precision may cost a quarter of the fit's own error at most.
