@@ -47,12 +47,12 @@ class LocalScale:
                [6. , 3. ]])
         """
         parts = [factor[chosen] for factor, chosen in zip(self.factors, block, strict=True)]
-        return np.maximum(self.whole * reduce(np.multiply.outer, parts), self.floor)
+        return np.asarray(np.maximum(self.whole * reduce(np.multiply.outer, parts), self.floor))
 
     def points(self, places: Sequence[NDArray[np.integer[Any]]]) -> NDArray[np.float64]:
         """Scales of single entries, one array of indices a mode."""
         parts = [factor[indices] for factor, indices in zip(self.factors, places, strict=True)]
-        return np.maximum(self.whole * reduce(np.multiply, parts), self.floor)
+        return np.asarray(np.maximum(self.whole * reduce(np.multiply, parts), self.floor))
 
 
 def fit_local_scale(

@@ -63,7 +63,7 @@ class RingTable(BaseEstimator):  # type: ignore[misc]
         rows = self._standardised(table)
         rank = _automatic_rank(shape) if isinstance(self.rank, str) and self.rank == "auto" else self.rank
         self.fit_ = decompose(rows.reshape(shape), rank, solver=self.solver, seed=seed)
-        self._rows = row_model(self.fit_.ring, self.fit_.column_scales().ravel())
+        self._rows = row_model(self.fit_.ring, np.median(self.fit_.uncertainty().reshape(table.shape), axis=0))
         return rows
 
     def _folded(self, columns: int) -> tuple[int, ...]:

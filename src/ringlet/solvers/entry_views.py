@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -112,12 +111,6 @@ class EntryViews(ABC):
         True
         """
         return self._evaluate(self._entries.error_model.block, index)
-
-    def column_scales(self) -> NDArray[np.float64]:
-        """Robust standard deviation of the residuals, averaged over mode 0: an array over the other modes."""
-        scale = self._entries.residual_model.scale
-        rest = np.ix_(*scale.factors[1:])
-        return np.asarray(np.maximum(scale.whole * reduce(np.multiply, rest), scale.floor))
 
     def outliers(self, index: Index | tuple[Index, ...] = ..., fdr: float = _FDR) -> NDArray[np.bool_]:
         """Which entries of a block do not fit the others: the documented way to find anomalies.
