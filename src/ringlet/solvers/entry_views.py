@@ -116,7 +116,9 @@ class EntryViews(ABC):
         """Which entries of a block do not fit the others: the documented way to find anomalies.
 
         An entry is an outlier if its z-score is too large for the bulk of all z-scores, by the rule of Benjamini and
-        Hochberg. Unlike `weights`, by which the fit protects itself, this also finds moderate errors.
+        Hochberg. Unlike `weights`, by which the fit protects itself, this also finds moderate errors. Where the ring
+        fits poorly, as on a textured photo, good residuals are large as well, and few outliers or none are sure: there
+        `weights` finds more, with more false alarms.
 
         Parameters
         ----------
@@ -147,7 +149,9 @@ class EntryViews(ABC):
 
     @property
     def outlier_share(self) -> float:
-        """About the share of the observed entries that `outliers` finds; of large data, in a sample of them.
+        """About the share of the observed entries that are judged wrong; of large data, in a sample of them.
+
+        Those that `outliers` finds, and those that the fit itself gave less than half of their weight.
 
         Examples
         --------
@@ -157,7 +161,7 @@ class EntryViews(ABC):
         >>> round(ringlet.decompose(x, rank=1).outlier_share * x.size)
         1
         """
-        return self._entries.residual_model.outlier_share(_FDR)
+        return self._entries.outlier_share(_FDR)
 
     def restored(self, index: Index | tuple[Index, ...] = ...) -> NDArray[Any]:
         """A block of the data in which only what is missing or judged an outlier is replaced, by the ring's entries.

@@ -63,6 +63,14 @@ class FittedEntries:
         """Whether the z-score is too large for the bulk of all, at this false-discovery rate."""
         return self.residual_model.judge(self.zscores(block), fdr)
 
+    def outlier_share(self, fdr: float) -> float:
+        """Share of the observed entries of the sample that are outliers, or that the fit itself hardly trusts."""
+        if not self._sample.residuals.size:
+            return 0.0
+        model = self.residual_model
+        distrusted = self.kernel.weights(self._sample.residuals) < _TRUSTED
+        return float(np.mean(model.judge(model.zscores, fdr) | distrusted))
+
     @cached_property
     def residual_model(self) -> ResidualModel:
         """Measured in a sample of the data, when it is first needed."""

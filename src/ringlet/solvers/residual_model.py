@@ -70,10 +70,6 @@ class ResidualModel:
             self._limits[fdr] = self.null.limit(self.zscores, fdr, self.entries)
         return np.asarray(np.abs(zscores - self.null.centre) > self._limits[fdr])
 
-    def outlier_share(self, fdr: float) -> float:
-        """Share of the observed entries that are outliers at this false-discovery rate, in the sample."""
-        return float(np.mean(self.judge(self.zscores, fdr))) if self.zscores.size else 0.0
-
 
 @dataclass(frozen=True, eq=False)
 class ResidualSample:
