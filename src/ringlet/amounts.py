@@ -1,4 +1,4 @@
-"""Amounts of memory and time: as people write and read them, and what the machine has."""
+"""Amounts of memory, time and shares: as people write and read them, and what the machine has."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from numbers import Real
 
 from ringlet.errors import ArgumentError
 
-__all__ = ["format_bytes", "machine_memory", "parse_bytes", "parse_seconds", "round_up"]
+__all__ = ["format_bytes", "machine_memory", "parse_bytes", "parse_seconds", "percent", "round_up"]
 
 _MOST_BYTES = 1 << 63  # what any machine can count
 _LONGEST_TEXT = 40  # characters
@@ -86,6 +86,17 @@ def format_bytes(amount: float) -> str:
             return f"{amount:.3g} {unit}"
         amount /= 1000
     return f"{amount:.3g} TB"
+
+
+def percent(share: float) -> str:
+    """Write a share for people.
+
+    Examples
+    --------
+    >>> percent(0.5), percent(0.098), percent(0.0004), percent(0)
+    ('50 %', '9.8 %', '0.04 %', '0 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def round_up(amount: int) -> int:

@@ -17,6 +17,7 @@ __all__ = [
     "MissingFileError",
     "OutputError",
     "OutputExistsError",
+    "PrecisionError",
     "RingletError",
     "warn",
 ]
@@ -46,6 +47,10 @@ class FormatError(RingletError, ValueError):
 
 class BudgetError(RingletError, MemoryError):
     """The work does not fit the memory budget; the message says how much is needed."""
+
+
+class PrecisionError(RingletError, ValueError):
+    """A file of lower precision would lose more than is allowed; the message says how much."""
 
 
 class ExecutionError(RingletError, RuntimeError):

@@ -129,3 +129,34 @@ def test_info_leaves_out_a_norm_that_costs_too_much(tmp_path, run, shapes):
 def test_info_of_wide_bonds_that_can_be_afforded(tmp_path, run):
     TensorRing([np.ones((100, 1, 100)), np.ones((100, 1, 100))]).save(tmp_path / "wide.ring")
     assert json.loads(run("info", tmp_path / "wide.ring", "--json").stdout)["norm"] == pytest.approx(1e4)
+
+
+def test_summaries_end_with_the_estimated_error_and_the_share_judged_wrong(tmp_path, run, photo):
+    write_array(tmp_path / "in.png", photo)
+    arguments = ("fit", tmp_path / "in.png", "-o", tmp_path / "x.ring", "--force")
+    *_, error, outliers = run(*arguments).stdout.splitlines()
+    assert error.startswith("error")
+    assert "at entries that were not used" in error
+    assert error.endswith("dB)")
+    assert outliers.endswith("are judged wrong")
+    content = json.loads(run(*arguments, "--json").stdout)
+    assert list(content)[-3:] == ["validation", "validation_db", "outlier_share"]
+    assert 0 < content["validation"] < 30
+    assert content["validation_db"] == pytest.approx(20 * np.log10(np.ptp(photo) / content["validation"]), abs=2)
+
+
+def test_a_ring_larger_than_its_data_gets_a_warning(tmp_path, run, photo):
+    write_array(tmp_path / "in.png", photo[:12, :10])
+    arguments = ("fit", tmp_path / "in.png", "--rank", "9,10,3", "-o", tmp_path / "x.ring", "--force")
+    assert "LARGER than the data" in run(*arguments).stdout
+    assert json.loads(run(*arguments, "--json").stdout)["larger_than_data"]
+    assert "LARGER than float32 data" in run("info", tmp_path / "x.ring").stdout
+
+
+def test_info_says_what_a_compact_file_costs(tmp_path, run):
+    rng = np.random.default_rng(0)
+    ring = TensorRing([rng.standard_normal((3, 40, 3)), rng.standard_normal((3, 50, 3))])
+    cost = ring.save(tmp_path / "x.ring", precision="int8")
+    assert f"as int8, {(tmp_path / 'x.ring').stat().st_size / 1000:.3g} kB" in run("info", tmp_path / "x.ring").stdout
+    content = json.loads(run("info", tmp_path / "x.ring", "--json").stdout)
+    assert (content["precision"], content["precision_error"]) == ("int8", pytest.approx(cost))

@@ -6,7 +6,7 @@ from PIL import Image
 
 import ringlet
 from ringlet.report.history import plot_history
-from ringlet.report.outliers import outlier_map, outlier_share
+from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
 from ringlet.solvers.records import SweepRecord
 
@@ -83,7 +83,7 @@ def test_outliers_of_a_fit_are_found_where_they_were_put():
     assert distrust[wrong] == pytest.approx(1 / 5, abs=0.05)
     assert np.isnan(distrust[8, 8])
     assert np.nanmedian(distrust) < 0.05
-    assert outlier_share(fit) == pytest.approx(wrong.sum() / (x.size - 5))
+    assert fit.outlier_share == pytest.approx(wrong.sum() / (x.size - 5))
 
 
 def record(sweep, change, sigma=3.0):

@@ -5,7 +5,6 @@ import pytest
 
 from ringlet import AWRTRD, decompose
 from ringlet.errors import ArgumentError
-from ringlet.report.outliers import outlier_share
 from stored_tensors import RANK, damaged_tensor, stored
 
 RNG = np.random.default_rng(0)
@@ -110,11 +109,8 @@ def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
     fit = decompose(stored(damaged), RANK, solver=AWRTRD(smooth=0.0, sweeps=8))
     weights = fit.weights()
     assert fit.missing_share == pytest.approx(np.isnan(damaged).mean())
-    whole = np.count_nonzero(weights < 0.5) / np.count_nonzero(~np.isnan(weights))
-    assert outlier_share(fit) == pytest.approx(whole)
-    sampled = outlier_share(fit, sampled_entries=1 << 15)
-    assert sampled != outlier_share(fit)  # from fewer entries
-    assert sampled == pytest.approx(whole, rel=0.2)
+    wrong = fit.outliers() | (weights < 0.5)
+    assert fit.outlier_share == pytest.approx(np.count_nonzero(wrong) / np.count_nonzero(~np.isnan(weights)), rel=0.05)
 
 
 @pytest.mark.parametrize(

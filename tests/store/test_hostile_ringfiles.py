@@ -106,7 +106,7 @@ CASES = {
         with_metadata(json.dumps(METADATA)[:-1] + ', "version": 1}'),
         "metadata has the same key",
     ),
-    "future version": (described(version=2), "version 2 is from the future; .* upgrade"),
+    "future version": (described(version=3), "version 3 is from the future; .* upgrade"),
     "future version with new fields": (described(version=7, codec="zip"), "version 7 is from the future"),
     "no kind": (with_metadata("{}"), "not a ring: the metadata tells of the kind None"),
     "a checkpoint": (described(kind="checkpoint"), "not a ring: the metadata tells of the kind 'checkpoint'"),

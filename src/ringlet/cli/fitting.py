@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ringlet.amounts import format_bytes
 from ringlet.api import Rank, decompose
 from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.execution import DaskExecutor
-from ringlet.report.outliers import outlier_share
 from ringlet.restoration.inputs import Input
 from ringlet.solvers.records import Status
 from ringlet.solvers.result import Fit
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.summary import size_fact
 from ringlet.sources.kinds import split_key
 from ringlet.store.atomic import output_target
 
@@ -28,8 +28,8 @@ _INTERRUPTED = 130
 class Finished:
     """A fit of an input that has ended, one way or another.
 
-    `outliers` is the share of them, None for plain least squares. It is found before anything is written, maybe onto
-    the input.
+    `outliers` is the share of them, None for plain least squares, and `validation_db` that of the fit. Both are found
+    before anything is written, maybe onto the input.
     """
 
     given: Input
@@ -38,6 +38,7 @@ class Finished:
     seconds: float
     kept: CheckpointOptions
     outliers: float | None
+    validation_db: float
 
     @property
     def exit_code(self) -> int:
@@ -79,7 +80,8 @@ def fit_input(
         time=kept.time,
     )
     seconds = perf_counter() - start
-    return Finished(given, solver, fit, seconds, kept, None if solver.loss == "l2" else outlier_share(fit))
+    outliers = None if solver.loss == "l2" else fit.outlier_share
+    return Finished(given, solver, fit, seconds, kept, outliers, fit.validation_db)
 
 
 def show(finished: Finished, source: Path, written: Sequence[Path], *, as_json: bool, quiet: bool) -> None:
@@ -109,15 +111,25 @@ def _facts(finished: Finished, source: Path, written: Sequence[Path]) -> list[tu
             "input",
             f"{source}\n{times(given.shape)}, {given.source.dtype}, {percent(fit.missing_share)} missing",
         ),
-        ("ring", f"rank {rank}; {format_bytes(ring.nbytes)} for {format_bytes(given.nbytes)} of data"),
+        ("ring", f"rank {rank}; {size_fact(ring.nbytes, given.nbytes)[1]}"),
         ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),
         ("status", finished.advice),
     ]
-    if finished.outliers is not None:
-        facts.append(("outliers", f"about {percent(finished.outliers)} of the known entries"))
     read = output_target(split_key(source, None)[0])
     told = [f"{path} (in place of the input)" if output_target(path) == read else str(path) for path in written]
-    return [*facts, ("written", "\n".join(told))]
+    facts += [("written", "\n".join(told)), ("error", _error_text(finished))]
+    if finished.outliers is not None:
+        facts.append(("outliers", f"about {percent(finished.outliers)} of the known entries are judged wrong"))
+    return facts
+
+
+def _error_text(finished: Finished) -> str:
+    """The estimated error at entries that were not used, in the data's units and in dB."""
+    fit = finished.fit
+    if not isfinite(fit.validation):
+        return "not estimated: no entries were held out"
+    units = "" if fit.ring.units is None else f" {fit.ring.units}"
+    return f"about {fit.validation:.3g}{units} at entries that were not used ({finished.validation_db:.1f} dB)"
 
 
 def _content(finished: Finished, source: Path, written: Sequence[Path]) -> dict[str, Any]:
@@ -130,7 +142,10 @@ def _content(finished: Finished, source: Path, written: Sequence[Path]) -> dict[
         "advice": finished.advice,
         "sweeps": len(fit.history),
         "seconds": finished.seconds,
-        "outlier_share": finished.outliers,
         "history": [asdict(record) for record in fit.history],
         "outputs": [str(path) for path in written],
+        "larger_than_data": ring.nbytes > finished.given.nbytes,
+        "validation": fit.validation,
+        "validation_db": finished.validation_db,
+        "outlier_share": finished.outliers,
     }

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ringlet.amounts import percent
 from ringlet.cli.wording import visible
 
 __all__ = ["percent", "print_facts", "print_json", "print_table", "terminal_width", "times"]
@@ -43,17 +44,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, text: 
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object; numbers that JSON does not have become null."""
     click.echo(json.dumps(_finite(content), indent=2))
-
-
-def percent(share: float) -> str:
-    """Write a share for people.
-
-    Examples
-    --------
-    >>> percent(0.5), percent(0.098), percent(0.0004), percent(0)
-    ('50 %', '9.8 %', '0.04 %', '0 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def times(shape: Iterable[int]) -> str:

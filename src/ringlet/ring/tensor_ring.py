@@ -509,11 +509,36 @@ class TensorRing:
 
     # To and from elsewhere ------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the ring to a ``.ring`` file; `force` overwrites an existing one."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        precision: str | None = None,
+        error: float | None = None,
+    ) -> float:
+        """Write the ring to a ``.ring`` file.
+
+        Parameters
+        ----------
+        path : path
+            Where to.
+        force : bool
+            Overwrite an existing file.
+        precision : {"float16", "int8"}, optional
+            Store the cores in 2 bytes or 1 byte a number; by default as they are. `load` reads all of them.
+        error : float, optional
+            Root mean square error of the ring itself, in the data's units. A precision that costs more than a quarter
+            of it is refused with a PrecisionError. ``fit.save(path, precision=...)`` knows it.
+
+        Returns
+        -------
+        float
+            Relative error (Frobenius norm) that the precision costs; 0 by default. The file keeps it, too.
+        """
         from ringlet.store.ringfile import save_ring
 
-        save_ring(self, path, force=force)
+        return save_ring(self, path, force=force, precision=precision, error=error)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> TensorRing:

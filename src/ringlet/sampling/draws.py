@@ -46,6 +46,7 @@ class Purpose(IntEnum):
     GROWTH = 9
     COARSE = 10
     GUIDES = 11
+    RESIDUALS = 12
 
 
 def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:

@@ -1,28 +1,27 @@
 """What a fit gives back."""
 
-from dataclasses import dataclass, field, replace
+import os
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import nan
-from types import EllipsisType
-from typing import Any, Protocol, TypeAlias
+from math import inf, isfinite, log10, nan
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.amounts import percent
 from ringlet.checks import check_number
-from ringlet.errors import ArgumentError, IndexingError
+from ringlet.errors import ArgumentError
 from ringlet.ring import TensorRing
-from ringlet.ring.indexing import are_adjacent
 from ringlet.robust import Kernel
+from ringlet.solvers.entry_views import EntryViews
+from ringlet.solvers.fitted_entries import FittedEntries
 from ringlet.solvers.records import Status, SweepRecord
+from ringlet.solvers.summary import Facts, card, history_facts, line, size_fact
 from ringlet.sources import Chunks, Source
-from ringlet.sources.dtypes import as_dtype
-from ringlet.sources.labels import Labels, labelled
+from ringlet.sources.labels import Labels
 
 __all__ = ["Estimate", "ExtendOptions", "Extender", "Fit"]
-
-_TRUSTED = 0.5  # the least weight of an entry that is left as it is
-Index: TypeAlias = int | slice | EllipsisType | list[int] | NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Extender(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Fit:
+@dataclass(frozen=True, repr=False)
+class Fit(EntryViews):
     """A fitted ring, how the fit went, and which entries of the data it trusts.
 
     Attributes
@@ -62,11 +61,49 @@ class Fit:
     ring: TensorRing
     status: Status
     history: tuple[SweepRecord, ...]
-    _source: Source = field(repr=False)
-    _kernel: Kernel = field(repr=False)
-    _extender: Extender | None = field(default=None, repr=False)
-    missing_share: float = field(default=nan, repr=False)
-    _labels: Labels | None = field(default=None, repr=False)
+    _source: Source
+    _kernel: Kernel
+    _extender: Extender | None = None
+    missing_share: float = nan
+    _labels: Labels | None = None
+
+    def __repr__(self) -> str:
+        return line("Fit", self._facts())
+
+    def _repr_html_(self) -> str:
+        return card("Fit", self._facts(), self.history)
+
+    def _facts(self) -> Facts:
+        """What a summary says. Data in a store are not read for it."""
+        facts = _model_facts(self.ring.shape, self.ring, self.status)
+        if isfinite(self.validation):
+            units = "" if self.ring.units is None else f" {self.ring.units}"
+            facts.append(("validation error", f"{self.validation:.3g}{units}"))
+        if self.chunks is None:
+            facts.append(("judged wrong", percent(self.outlier_share)))
+        return [*facts, *history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of the data, or of data of their shape and dtype where slices were appended."""
+        return self.ring.size * self._source.dtype.itemsize
+
+    @property
+    def validation(self) -> float:
+        """Estimated root mean square error at entries that were not used, in the data's units.
+
+        Measured at entries that an automatic fit holds out; NaN of a fit of a given rank, which uses all entries.
+        """
+        known = [record.held_out for record in self.history if isfinite(record.held_out)]
+        return known[-1] if known else nan
+
+    @property
+    def validation_db(self) -> float:
+        """`validation` as a peak signal-to-noise ratio in dB; the peak is the range of the data, outliers left out."""
+        data_range = self._entries.residual_model.data_range
+        if not (isfinite(self.validation) and data_range > 0):
+            return nan
+        return inf if self.validation == 0 else 20 * log10(data_range / self.validation)
 
     @cached_property
     def tensor(self) -> NDArray[Any]:
@@ -93,73 +130,29 @@ class Fit:
         """The same fit, whose methods give NumPy arrays whatever kind of object was fitted."""
         return self if self._labels is None else replace(self, _labels=None)
 
-    def weights(self, index: Index | tuple[Index, ...] = ...) -> Any:
-        """Robust weights of a block of entries, computed on demand.
+    @cached_property
+    def _entries(self) -> FittedEntries:
+        return FittedEntries(self.ring, self._source, self._kernel, self.validation)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False, precision: str | None = None) -> float:
+        """Write the ring to a ``.ring`` file; a lower precision may cost a quarter of the fit's own error at most.
+
+        The fit's own error is `validation`, or the scale of the residuals where nothing was held out.
 
         Parameters
         ----------
-        index : ints, slices, Ellipsis and at most one index array
-            As in ``ring[index]``.
+        path, force, precision
+            As in `TensorRing.save`.
 
         Returns
         -------
-        array, or the kind of object that was fitted
-            1: trusted, 0: judged an outlier, NaN: not observed. See `restored` for the kinds.
-
-        Examples
-        --------
-        >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3] = 50.0
-        >>> fit = ringlet.decompose(x, rank=1)
-        >>> fit.weights((1, 2)).round(2)
-        array([1., 1., 1., 0.])
+        float
+            Relative error that the precision costs; 0 by default.
         """
-        chosen = _chosen(index, self.ring.shape)
-        _, _, weights = self._judged(chosen.block)
-        return labelled(self._labels, chosen.laid_out(weights), index, "scores")
-
-    def restored(self, index: Index | tuple[Index, ...] = ...) -> Any:
-        """A block of the data in which only what is missing or judged an outlier is replaced, by the ring's entries.
-
-        ``ring[index]`` is the model everywhere: smaller than the data, without their noise, and without the detail that
-        the rank cannot hold.
-
-        Parameters
-        ----------
-        index : ints, slices, Ellipsis and at most one index array
-            As in ``ring[index]``.
-
-        Returns
-        -------
-        array, or the kind of object that was fitted
-            Of the data's dtype: their own entries where the weight is at least 0.5; into whole numbers the others are
-            rounded and clipped. An xarray.DataArray or Dataset gives that again, with coordinates, names and
-            attributes, also for an index of ints and slices. A pandas.DataFrame without an index gives a DataFrame of
-            the same rows. A torch tensor gives a torch tensor.
-
-        Examples
-        --------
-        >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3], x[1, 2, 0] = 50.0, np.nan
-        >>> fit = ringlet.decompose(x, rank=1)
-        >>> fit.restored((1, 2)).round(2)
-        array([1., 1., 1., 1.])
-        """
-        chosen = _chosen(index, self.ring.shape)
-        values, estimate, weights = self._judged(chosen.block)
-        restored = np.where(weights >= _TRUSTED, values, as_dtype(estimate, values.dtype))
-        return labelled(self._labels, chosen.laid_out(restored), index, "entries")
-
-    def _judged(
-        self, block: tuple[slice | NDArray[np.intp], ...]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.floating[Any]]]:
-        """Data, ring and weights of a block."""
-        values, observed = self._source.read(block)
-        estimate = self.ring[block]
-        weights = self._kernel.weights(values.astype(np.float64) - estimate)
-        return values, estimate, weights if observed is None else np.where(observed, weights, np.nan)
+        error = None
+        if precision is not None:
+            error = self.validation if self.validation > 0 else self._entries.residual_model.scale.whole
+        return self.ring.save(path, force=force, precision=precision, error=error if error else None)
 
     def extend(
         self,
@@ -231,7 +224,7 @@ class Fit:
         return self._extender.extend(self, new_slices, mask, options)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimate:
     """A completed tensor, from a method with or without a ring.
 
@@ -245,73 +238,23 @@ class Estimate:
     ring: TensorRing | None
     status: Status
     history: tuple[SweepRecord, ...]
-    _dense: NDArray[Any] | None = field(default=None, repr=False)
+    _dense: NDArray[Any] | None = None
 
     @cached_property
     def tensor(self) -> NDArray[Any]:
         """The dense estimate, in the data's units."""
         return np.asarray(self.ring) if self._dense is None else self._dense
 
+    def __repr__(self) -> str:
+        return line("Estimate", self._facts())
 
-@dataclass(frozen=True)
-class _Chosen:
-    """What an index takes.
+    def _repr_html_(self) -> str:
+        return card("Estimate", self._facts(), self.history)
 
-    Attributes
-    ----------
-    block : tuple of slices and index arrays
-        A full outer selection.
-    squeezed : tuple of int
-        Axes of it that integers leave to be squeezed.
-    leading : int or None
-        The axis of an index array that stands apart from an integer: NumPy puts it first.
-    """
-
-    block: tuple[slice | NDArray[np.intp], ...]
-    squeezed: tuple[int, ...]
-    leading: int | None
-
-    def laid_out(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the block, with the axes that NumPy would give them."""
-        result = np.asarray(values.squeeze(axis=self.squeezed))
-        if self.leading is None:
-            return result
-        return np.moveaxis(result, self.leading - sum(axis < self.leading for axis in self.squeezed), 0)
+    def _facts(self) -> Facts:
+        return [*_model_facts(self.tensor.shape, self.ring, self.status), *history_facts(self.history)]
 
 
-def _chosen(index: Index | tuple[Index, ...], shape: tuple[int, ...]) -> _Chosen:
-    given = list(index) if isinstance(index, tuple) else [index]
-    apart = not are_adjacent(given)
-    if any(item is Ellipsis for item in given):
-        at = next(position for position, item in enumerate(given) if item is Ellipsis)
-        given[at : at + 1] = [slice(None)] * (len(shape) - len(given) + 1)
-    given += [slice(None)] * (len(shape) - len(given))
-    if len(given) != len(shape) or sum(np.asarray(item).ndim > 0 for item in given if not isinstance(item, slice)) > 1:
-        raise _index_error(index, shape)
-    block: list[slice | NDArray[np.intp]] = []
-    squeezed, leading = [], None
-    for axis, (item, length) in enumerate(zip(given, shape, strict=True)):
-        if isinstance(item, slice):
-            block.append(item)
-            continue
-        chosen = np.asarray(item, np.intp) if isinstance(item, list) and not item else np.asarray(item)
-        if chosen.dtype == np.bool_ and chosen.shape == (length,):
-            chosen = np.flatnonzero(chosen)
-        if chosen.dtype.kind not in "iu" or chosen.ndim > 1:
-            raise _index_error(index, shape)
-        if chosen.size and not (-length <= chosen.min() and chosen.max() < length):
-            raise IndexingError(f"index {item} is out of range for mode {axis}, which has {length} entries")
-        positions = np.arange(length)[chosen]
-        if chosen.ndim == 0:
-            squeezed.append(axis)
-            block.append(slice(int(positions), int(positions) + 1))
-        else:
-            block.append(positions)
-            leading = axis if apart else None
-    return _Chosen(tuple(block), tuple(squeezed), leading)
-
-
-def _index_error(index: object, shape: tuple[int, ...]) -> ArgumentError:
-    return ArgumentError(
-        f"index={index!r} is not allowed; give at most {len(shape)} ints, slices, an Ellipsis, and one index array"
-    )
+def _model_facts(shape: tuple[int, ...], ring: TensorRing | None, status: Status) -> Facts:
+    rank = "none" if ring is None else ", ".join(map(str, ring.rank))
+    return [("shape", " × ".join(map(str, shape))), ("rank", rank), ("status", status.name)]

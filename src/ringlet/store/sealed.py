@@ -29,7 +29,8 @@ __all__ = ["LARGEST_HEADER", "SealedFile", "open_sealed", "seal"]
 # A tensor takes about 80 bytes of header: room for thousands, and even hostile JSON unpacks to less than 64 MB.
 LARGEST_HEADER = 1 << 20
 _UNSEALED = b"0" * 64
-_DTYPES = {("f", 2): "F16", ("f", 4): "F32", ("f", 8): "F64", ("i", 8): "I64"}  # as safetensors calls them
+# Dtypes as safetensors calls them.
+_DTYPES = {("f", 2): "F16", ("f", 4): "F32", ("f", 8): "F64", ("i", 1): "I8", ("i", 8): "I64"}
 _PIECE = 1 << 20
 
 
@@ -41,7 +42,7 @@ def seal(
     Parameters
     ----------
     tensors : mapping of arrays
-        Contiguous ones, of floats or int64.
+        Contiguous ones, of floats, int8 or int64.
     kind : str
         What the file is.
     version : int
@@ -93,6 +94,8 @@ class SealedFile:
 
     Attributes
     ----------
+    version : int
+        Of the kind's format.
     description : dict
         Metadata of the tensors, without kind, version and checksum.
     dtypes : dict
@@ -101,6 +104,7 @@ class SealedFile:
         Of the tensors.
     """
 
+    version: int
     description: dict[str, Any]
     dtypes: dict[str, str]
     shapes: dict[str, tuple[int, ...]]
@@ -135,12 +139,12 @@ def open_sealed(path: str | os.PathLike[str], kind: str, version: int) -> Iterat
 
     check_path("path", path)
     try:
-        description = _verified_description(Path(path), kind, version)
+        found, description = _verified_description(Path(path), kind, version)
         with safe_open(path, framework="numpy") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - not a dict
             dtypes = {name: part.get_dtype() for name, part in slices.items()}
             shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            yield SealedFile(description, dtypes, shapes, file)
+            yield SealedFile(found, description, dtypes, shapes, file)
     except SafetensorError as error:
         raise FormatError(f"{os.fspath(path)}: {_shortened(f'not a sound safetensors file: {error}')}") from error
     except FormatError as error:
@@ -160,11 +164,12 @@ def _frozen(tensor: NDArray[Any]) -> NDArray[Any]:
     return tensor
 
 
-def _verified_description(path: Path, kind: str, version: int) -> dict[str, Any]:
+def _verified_description(path: Path, kind: str, newest: int) -> tuple[int, dict[str, Any]]:
+    """Version and description of a file whose checksum is right."""
     with open_file(path) as file:
         header = _header(file)
         description = _description(header, kind)
-        _check_version(description.pop("version", None), version)
+        version = _checked_version(description.pop("version", None), newest)
         claimed = description.pop("sha256", None)
         if not isinstance(claimed, str) or len(claimed) != len(_UNSEALED) or not claimed.isascii():
             raise FormatError("the metadata gives no checksum")
@@ -174,7 +179,7 @@ def _verified_description(path: Path, kind: str, version: int) -> dict[str, Any]
             digest.update(piece)
     if digest.hexdigest() != claimed:
         raise FormatError("damaged: its checksum is not that of its content")
-    return description
+    return version, description
 
 
 def _header(file: IO[bytes]) -> bytes:
@@ -230,11 +235,12 @@ def _no_constant(name: str) -> None:
     raise FormatError(f"holds {name}")
 
 
-def _check_version(version: object, newest: int) -> None:
+def _checked_version(version: object, newest: int) -> int:
     if type(version) is not int or version < 1:
         raise FormatError("the metadata gives no format version")
     if version > newest:
         raise FormatError(f"format version {version} is from the future; this Ringlet reads up to {newest}: upgrade it")
+    return version
 
 
 def _shortened(text: object) -> str:

@@ -17,7 +17,7 @@ from ringlet.cli.screen import percent, print_json, print_table, times
 from ringlet.errors import MissingDependencyError, OutputError
 from ringlet.report.history import plot_history
 from ringlet.report.metrics import psnr, ssim
-from ringlet.report.outliers import outlier_map, outlier_share
+from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
 from ringlet.report.style import import_matplotlib
 from ringlet.ring import TensorRing
@@ -192,7 +192,7 @@ def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path
         ],
     )
     click.echo(
-        f"{percent(outlier_share(fit))} of the known entries were judged outliers.\n"
+        f"{percent(fit.outlier_share)} of the known entries were judged outliers.\n"
         f"Look at {out / 'comparison.png'}; the other pictures and the ring are beside it.\n"
         "\n"
         "Try next:\n"
@@ -207,7 +207,7 @@ def _content(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, paths:
         "shape": truth.shape,
         "rank": fit.ring.rank,
         "status": fit.status.name,
-        "outlier_share": outlier_share(fit),
+        "outlier_share": fit.outlier_share,
         "results": {
             row.name: {
                 "psnr": row.psnr,

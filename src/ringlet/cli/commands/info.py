@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from ringlet.amounts import format_bytes
 from ringlet.cli.fitting import input_content
@@ -18,6 +19,7 @@ from ringlet.ring import TensorRing
 from ringlet.ring.transfer import loop_cost
 from ringlet.sources import ChunkedSource, Source
 from ringlet.store.checkpoint import holds_checkpoint, in_use, read_checkpoint
+from ringlet.store.ringfile import stored_precision
 from ringlet.store.slots import Slot
 
 __all__ = ["command"]
@@ -35,9 +37,9 @@ def command(source: Path, data: ReadOptions, as_json: bool) -> None:
     if source.suffix.lower() == ".ring":
         ring = TensorRing.load(source)
         if as_json:
-            print_json({"path": str(source), **_ring_content(ring)})
+            print_json({"path": str(source), **_ring_content(ring), **_precision_content(source)})
         else:
-            print_facts([("file", str(source)), *_ring_facts(ring)])
+            print_facts([("file", str(source)), *_ring_facts(ring), *_precision_facts(source)])
         return
     if holds_checkpoint(source):
         running, slot = in_use(source), read_checkpoint(source)
@@ -66,7 +68,31 @@ def _ring_facts(ring: TensorRing) -> list[tuple[str, str]]:
         ("dense", f"{format_bytes(dense)} in {ring.dtype}"),
         ("norm", "not computed: the ranks make it too costly" if norm is None else f"{norm:.6g}"),
         *units,
+        *_size_warning(ring),
     ]
+
+
+def _size_warning(ring: TensorRing) -> list[tuple[str, str]]:
+    """Where the ring is larger than data of its shape would be; the file does not say what dtype they had."""
+    for dtype in (ring.dtype, np.dtype(np.uint16), np.dtype(np.uint8)):
+        dense = ring.size * dtype.itemsize
+        if ring.nbytes > dense:
+            return [("warning", f"LARGER than {dtype} data of this shape ({format_bytes(dense)})")]
+    return []
+
+
+def _precision_facts(path: Path) -> list[tuple[str, str]]:
+    stored = stored_precision(path)
+    if stored is None:
+        return []
+    precision, error = stored
+    size = format_bytes(path.stat().st_size)
+    return [("stored", f"as {precision}, {size}; that costs a relative error of {error:.1e}")]
+
+
+def _precision_content(path: Path) -> dict[str, Any]:
+    precision, error = stored_precision(path) or (None, 0.0)
+    return {"precision": precision, "precision_error": error, "file_bytes": path.stat().st_size}
 
 
 def _ring_content(ring: TensorRing) -> dict[str, Any]:

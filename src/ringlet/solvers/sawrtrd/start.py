@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError
 from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
+from ringlet.robust.background import background
 from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import Source, Survey
 
-__all__ = ["Scale", "background", "check_representable", "given_start", "measure", "random_start"]
+__all__ = ["Scale", "check_representable", "given_start", "measure", "random_start"]
 
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
@@ -24,8 +25,6 @@ _TAILS = 8.0
 # among the rest: then up to _NEAR_TAILS interquartile ranges, or all but a twentieth on either side.
 _BOUNDED, _NEAR_TAILS = 1.5, 2.5
 _QUANTILES = (0.002, 0.05, 0.25, 0.75, 0.95, 0.998)
-_FLAT = 0.25  # a value that makes up more than this share of the data is a background
-_CONTENT = 0.05  # and what differs from it is content, not outliers, if it makes up more than this
 _HALF = 0.5  # where the middle of data that begin at zero may lie, in units of their range
 _REACH = 2.5  # how far beyond the upper quartile of what stands out from a background the first kernel reaches
 
@@ -90,22 +89,6 @@ def _range(values: NDArray[np.float64], found: Survey) -> float:
         reach = max(_NEAR_TAILS * (q75 - q25), q95 - q05) if scattered else _TAILS * (q75 - q25)
         spread = min(spread, reach)
     return float(2 * spread)
-
-
-def background(sample: NDArray[np.float64]) -> float | None:
-    """The commonest value, where it is so common that quartiles might see nothing else; None without such a value.
-
-    If only a few entries differ from it, they are outliers, and it is no background.
-
-    Examples
-    --------
-    >>> background(np.array([0.0, 0.0, 0.0, 1.0, 2.0])), background(np.arange(5.0))
-    (0.0, None)
-    """
-    values, counts = np.unique(sample, return_counts=True)
-    commonest = int(np.argmax(counts))
-    share = counts[commonest] / sample.size
-    return float(values[commonest]) if _FLAT < share < 1 - _CONTENT else None
 
 
 def random_start(

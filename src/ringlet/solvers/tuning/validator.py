@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
+from ringlet.robust.background import background
 from ringlet.sampling import Purpose, draw_entries
-from ringlet.solvers.sawrtrd.start import background
 from ringlet.solvers.tuning.holdout import PROBE_ENTRIES, HoldoutMask
 from ringlet.sources import Source
 from ringlet.sources.base import slabs

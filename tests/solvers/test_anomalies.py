@@ -1,0 +1,163 @@
+"""Residuals, z-scores and outliers of a fit: the documented way to find what is wrong in the data."""
+
+import numpy as np
+import pytest
+
+from ringlet import AWRTRD, TensorRing, decompose
+from ringlet.errors import ArgumentError, ArgumentTypeError, IndexingError
+
+zarr = pytest.importorskip("zarr")
+
+
+def car_parks(seed=0):
+    """Counts like those of car parks: sites of very different size and noise, a daily pattern, some missing."""
+    rng = np.random.default_rng(seed)
+    capacity = np.exp(rng.uniform(5.0, 8.0, 24))
+    hour = np.arange(18)
+    day = 0.6 + 0.3 * np.sin(np.arange(50) * 2 * np.pi / 7) ** 2
+    shape = np.exp(-((hour - rng.uniform(6, 11, (24, 1))) ** 2) / 30)
+    level = capacity[:, None, None] * day[:, None] * shape[:, None, :]
+    truth = level + 0.1 * np.sqrt(capacity)[:, None, None] * rng.standard_normal(level.shape)
+    x, planted = np.rint(np.clip(truth, 0, None)) + 300, rng.random(truth.shape) < 0.05
+    x[planted] += 200 * rng.choice([-1, 1], planted.sum())
+    known = rng.random(truth.shape) > 0.15
+    return x.astype(np.uint16), known, planted & known
+
+
+def noisy_ring(shape=(30, 25, 20), rank=3, noise=0.02, share=0.05, seed=0):
+    """A ring with noise, and errors of ten standard deviations."""
+    rng = np.random.default_rng(seed)
+    truth = np.asarray(TensorRing([rng.standard_normal((rank, n, rank)) for n in shape]))
+    sigma = noise * truth.std()
+    x, planted = truth + sigma * rng.standard_normal(shape), rng.random(shape) < share
+    x[planted] += 10 * sigma * rng.choice([-1, 1], planted.sum())
+    missing = rng.random(shape) < 0.2
+    x[missing] = np.nan
+    return x, planted & ~missing, sigma
+
+
+X, PLANTED, SIGMA = noisy_ring()
+FIT = decompose(X, rank=3)
+
+
+def precision_and_recall(found, planted):
+    return planted[found].mean(), found[planted].mean()
+
+
+def test_moderate_errors_in_counts_are_found():
+    x, known, planted = car_parks()
+    precision, recall = precision_and_recall(decompose(x, mask=known).outliers(), planted)
+    assert precision >= 0.85
+    assert recall >= 0.95
+
+
+def test_errors_of_ten_standard_deviations_are_found():
+    """The weights trust all of them: the kernel is as wide as the misfit that an unfinished ring may have."""
+    precision, recall = precision_and_recall(FIT.outliers(), PLANTED)
+    assert precision >= 0.85
+    assert recall >= 0.95
+
+
+@pytest.mark.parametrize("fdr", [0.05, 0.1, 0.2])
+def test_the_share_of_false_discoveries_is_about_that_asked_for(fdr):
+    x, planted, _ = noisy_ring((40, 36, 30), seed=4)
+    found = decompose(x, rank=3).outliers(fdr=fdr)
+    assert fdr / 2 < 1 - planted[found].mean() < 2 * fdr
+
+
+def test_clean_data_with_noise_hold_hardly_any_outliers():
+    x, _, _ = noisy_ring(share=0.0, seed=5)
+    assert decompose(x, rank=3).outliers().mean() < 1e-3
+
+
+def test_residuals_are_data_minus_ring_and_nan_where_nothing_is_known():
+    np.testing.assert_allclose(FIT.residuals(), X - np.asarray(FIT.ring), rtol=1e-12)
+
+
+def test_zscores_have_about_unit_spread():
+    z = FIT.zscores()
+    assert np.array_equal(np.isnan(z), np.isnan(X))
+    assert 0.8 < 1.4826 * np.nanmedian(np.abs(z)) < 1.2
+
+
+def test_missing_entries_are_no_outliers():
+    found = FIT.outliers()
+    assert found.dtype == bool
+    assert not found[np.isnan(X)].any()
+
+
+MASK = np.random.default_rng(3).random(X.shape) < 0.1
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        3,
+        (1, 2, 3),
+        (slice(None, None, -2), ..., -1),
+        ([4, 0, 4], slice(2, 9)),
+        ([1, 2], [3, 4]),
+        ([1, 2], slice(None), [3, 4]),
+        np.ix_([1, 5], [0, 2], [7, 3]),
+        MASK,
+        (slice(None), MASK[0]),
+        np.array([[1, 2], [3, 4]]),
+    ],
+    ids=str,
+)
+def test_any_index_of_numpy_gives_the_part_of_the_whole(index):
+    np.testing.assert_allclose(FIT.residuals(index), FIT.residuals()[index], atol=1e-12)
+    np.testing.assert_allclose(FIT.zscores(index), FIT.zscores()[index], atol=1e-9)
+    np.testing.assert_array_equal(FIT.outliers(index), FIT.outliers()[index])
+    np.testing.assert_allclose(FIT.weights(index), FIT.weights()[index], atol=1e-12)
+
+
+def test_bad_indices_and_rates_are_named():
+    with pytest.raises(IndexingError):
+        FIT.residuals(([0, 99], [0, 0]))
+    with pytest.raises(ArgumentError, match="newaxis"):
+        FIT.residuals((None, 0))
+    with pytest.raises(ArgumentError, match=r"fdr=1\.0"):
+        FIT.outliers(fdr=1.0)
+    with pytest.raises(ArgumentTypeError, match="fdr='a'"):
+        FIT.outliers(fdr="a")
+
+
+def test_the_same_fit_judges_every_time_alike():
+    again = decompose(X, rank=3)
+    np.testing.assert_array_equal(FIT.outliers(2), again.outliers()[2])
+
+
+def test_stores_are_judged_as_arrays_are(tmp_path):
+    stored = zarr.create_array(store=tmp_path / "x.zarr", shape=X.shape, chunks=(8, 9, 7), dtype=X.dtype)
+    stored[:] = X
+    fit = decompose(stored, rank=3, solver=AWRTRD())
+    precision, recall = precision_and_recall(fit.outliers(), PLANTED)
+    assert precision >= 0.85
+    assert recall >= 0.95
+    np.testing.assert_array_equal(fit.outliers(([3, 29], [4, 0])), fit.outliers()[[3, 29], [4, 0]])
+
+
+@pytest.mark.parametrize("chunks", [None, (40, 33, 50)])
+def test_large_data_are_judged_from_a_sample(tmp_path, chunks):
+    """More entries than the sample may have, in memory and in a store."""
+    x, planted, _ = noisy_ring((90, 80, 100), seed=6)
+    data = x
+    if chunks is not None:
+        data = zarr.create_array(store=tmp_path / "x.zarr", shape=x.shape, chunks=chunks, dtype=x.dtype)
+        data[:] = x
+    fit = decompose(data, rank=3, solver=AWRTRD(sweeps=25, smooth=0.0))
+    part = (slice(10, 30), slice(None), slice(20, 60))
+    precision, recall = precision_and_recall(fit.outliers(part), planted[part])
+    assert precision >= 0.85
+    assert recall >= 0.95
+
+
+def test_appended_slices_are_judged():
+    fit = decompose(X[..., :16], rank=3).extend(X[..., 16:])
+    found = fit.outliers((..., slice(16, None)))
+    precision, recall = precision_and_recall(found, PLANTED[..., 16:])
+    assert precision >= 0.85
+    assert recall >= 0.95
+    with pytest.raises(IndexingError, match="not held"):
+        fit.outliers()
