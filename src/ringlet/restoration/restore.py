@@ -1,6 +1,7 @@
 """The verb `restore`: from damaged data to clean data of the same kind, in one call."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,15 @@ def restore(
     every: int = 1,
     progress: bool = False,
     executor: DaskExecutor | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    sweeps: int | None = None,
+    tol: float | None = None,
+    loss: str | None = None,
+    sigma: str | float | None = None,
+    ridge: str | float | None = None,
+    smooth: str | float | Mapping[int, float] | None = None,
+    time: float | str | None = None,
 ) -> Any:
     """Fill the missing entries of data and replace the wrong ones.
 
@@ -85,6 +95,8 @@ def restore(
         Show a progress line.
     executor : DaskExecutor, optional
         A cluster to do the passes over the data, as in `decompose`.
+    memory, threads, sweeps, tol, loss, sigma, ridge, smooth, time : optional
+        Hyper-parameters of the solver and a limit of time, as in `decompose`.
 
     Returns
     -------
@@ -146,6 +158,15 @@ def restore(
         checkpoint=checkpoint,
         every=every,
         executor=executor,
+        memory=memory,
+        threads=threads,
+        sweeps=sweeps,
+        tol=tol,
+        loss=loss,
+        sigma=sigma,
+        ridge=ridge,
+        smooth=smooth,
+        time=time,
     )
     if isinstance(target, CleanArray):
         if fit.status is Status.INTERRUPTED:  # an array has no status that could tell
