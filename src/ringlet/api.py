@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ringlet.checks import check_number
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor
 from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver, planned
 from ringlet.solvers.base import Plan, Solver, working_dtype
@@ -55,11 +55,11 @@ def decompose(
         them, a pandas.DataFrame, a torch tensor, or the path of a file that ``ringlet fit`` takes. NaN, ``numpy.ma``
         masks, the fill values of stores and an array `observed` or `mask` beside the tensor in its group say what is
         missing. Read in place, never changed; of stores only parts are in memory.
-    rank : "auto", int, sequence of int, budget or target
+    rank : "auto", int, sequence of int, budget, target or background
         ``rank[k]`` is the bond before mode k; an int means the same everywhere. "auto" lets bonds grow while that
         lowers the error on held-out entries, up to a fifth of the data's size; ``ringlet.budget("1MB")`` does so up
-        to that size of the stored ring, and ``ringlet.target(psnr=35)`` stops where that is reached. These three are
-        for AWRTRD and SAWRTRD.
+        to that size of the stored ring, and ``ringlet.target(psnr=35)`` stops where that is reached;
+        ``ringlet.background()`` keeps the bonds of the time mode at 1. These four are for AWRTRD and SAWRTRD.
     solver : solver, optional
         By default AWRTRD for small tensors and SAWRTRD for large ones. ``SAWRTRD.paper()`` and ``AWRTRD.paper()`` are
         the printed methods.
@@ -242,8 +242,16 @@ def plan(
     lengths = None if chunks is None else _checked_chunks(chunks, sizes)
     if choice is None:
         return planned(chosen, None, sizes, bonds, kind, lengths)
-    bonds = largest_rank(sizes, choice.most_parameters(sizes, itemsize))
-    cost = planned(chosen, choice, sizes, bonds, kind, lengths)
+    most, smallest = choice.most_parameters(sizes, itemsize), bonds
+    while True:  # memory limits the rank that is found
+        bonds = largest_rank(sizes, most, choice.still)
+        try:
+            cost = planned(chosen, choice, sizes, bonds, kind, lengths)
+            break
+        except BudgetError:
+            if bonds <= smallest:
+                raise
+            most //= 2
     note = f"rank={choice!r}: an upper bound, that of the largest ring the fit may come to, about rank {bonds}."
     return replace(cost, notes=(note, *cost.notes))  # type: ignore[type-var]
 

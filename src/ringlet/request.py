@@ -27,7 +27,7 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.solvers.streaming.extend import RingExtender
 from ringlet.solvers.streaming.extension_state import ExtensionState, ScaledRun
-from ringlet.solvers.tuning.bond_expansion import start_rank
+from ringlet.solvers.tuning.bond_expansion import start_rank, still_bonds
 from ringlet.solvers.tuning.coarse_start import start_automatic
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.policy import TuningPolicy
@@ -113,6 +113,8 @@ class FitRequest:
         bonds, choice = bonds_of(self.rank, solver, source.shape, itemsize)
         if choice is not None and self.init is not None:
             bonds = _rank_of(self.init, source.shape, choice.most_parameters(source.shape, itemsize), self.rank)
+            if choice.still is not None and any(bonds[bond] > 1 for bond in still_bonds(choice.still, len(bonds))):
+                raise ArgumentError(f"init has rank {bonds}, but rank={self.rank!r} keeps the bonds of that mode at 1")
         check_number("seed", self.seed, at_least=0, whole=True)
         if self.init is not None and not solver.takes_init:
             name = type(solver).__name__

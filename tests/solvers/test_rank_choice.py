@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ringlet
+from oracles import random_cores
 from ringlet import AWRTRD, SAWRTRD, complete, decompose
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning
 from tuning_fits import waves
@@ -98,3 +99,18 @@ def test_complete_finds_a_rank_too():
     x = np.add.outer(np.add.outer(np.arange(9.0), np.arange(8.0)), np.arange(7.0))
     by_default, by_name = (complete(x, solver=AWRTRD(smooth=0.0, sweeps=20), **rank) for rank in ({}, {"rank": "auto"}))
     assert by_default.ring.rank == by_name.ring.rank == decompose(x, solver=AWRTRD(smooth=0.0, sweeps=20)).ring.rank
+
+
+def test_a_background_keeps_the_bonds_of_time_at_one():
+    rng = np.random.default_rng(0)
+    scene = rng.random((24, 20, 3)).cumsum(axis=0).cumsum(axis=1)
+    video = np.repeat(scene[..., np.newaxis], 10, axis=3)
+    video[5:9, 6:10, :, 4] = 0.0  # something passes by
+    fit = decompose(video, ringlet.background())
+    assert fit.ring.rank[0] == fit.ring.rank[3] == 1
+    assert np.abs(np.asarray(fit.ring) - scene[..., np.newaxis]).max() < 0.01 * np.ptp(scene)
+    with pytest.raises(ArgumentError, match="keeps the bonds of that mode at 1"):
+        decompose(video, ringlet.background(), init=random_cores(video.shape, (2, 2, 2, 2), seed=0))
+    with pytest.raises(ArgumentError, match="names mode 7"):
+        decompose(video, ringlet.background(7))
+    assert "(1, " in ringlet.plan(video.shape, ringlet.background()).notes[0]

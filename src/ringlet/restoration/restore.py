@@ -169,11 +169,13 @@ def restore(
         time=time,
     )
     if isinstance(target, CleanArray):
-        if fit.status is Status.INTERRUPTED:  # an array has no status that could tell
+        if fit.status is Status.INTERRUPTED:  # an array has no status
             warn(
                 f"the fit was interrupted after {len(fit.history)} sweeps: the data are those of the best ring so far",
                 DataWarning,
             )
+        elif fit.status is Status.DISTRUSTED:
+            warn(str(fit.status), DataWarning)
         return target.make(fit)
     target.write(fit)
     return fit

@@ -155,6 +155,12 @@ class WidthRule:
     floor: float = 0.0
     fixed: float = inf
 
+    def narrowing(self, data_range: float, sweeps: int) -> float:
+        """The factor by which the width shrinks a sweep at most; a fixed one is reached in half of the sweeps."""
+        if self.rule is not None or not 0.0 < self.fixed < data_range:
+            return NARROWING
+        return min(NARROWING, float((self.fixed / data_range) ** (2.0 / sweeps)))
+
     def width(self, residuals: Floats, data_range: float, narrowest: float, factor: float = 1.0) -> tuple[float, bool]:
         """Sigma for these residuals, at least one, and whether it is still on its way.
 

@@ -118,8 +118,8 @@ class Run(Protocol):
 class PreparedRun(Run, Protocol):
     """A fit that has something to do before its first sweep, which one that is resumed has not."""
 
-    def prepare(self) -> None:
-        """Do it."""
+    def prepare(self, deadline: float) -> None:
+        """Do it; the fit should end by `deadline`, a time of `perf_counter`."""
         ...
 
 

@@ -14,8 +14,8 @@ from ringlet.solvers.records import Callback, Saved, State, Status, SweepRecord,
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
 
-_RECENT = 5  # sweeps whose mean time is taken for the next
-_LAST_SWEEPS = 4.0  # that fit into the time left: a run that has something to do at its end begins with it
+_RECENT = 5  # sweeps whose mean time is taken for the next, and whose least for a short one
+_CLOSING = 2.0  # short sweeps that a run may want at its end: they must fit into the time left after the next sweep
 
 
 class Checkpoint(Protocol):
@@ -73,7 +73,7 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
         if not history and isinstance(run, PreparedRun):
             if options.progress is not None:
                 options.progress.phase("looking for a start")
-            run.prepare()
+            run.prepare(options.deadline)
         for number in range(len(history) + 1, rule.sweeps + 1):
             start = perf_counter()
             report = run.sweep(number)
@@ -92,18 +92,19 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
             quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
             stopped = callback is not None and _says_stop(callback(State(number, record, run.snapshot())))
             ended = _ended(report, quiet, rule)
-            last = stopped or ended is not None or number == rule.sweeps
+            seconds = [one.seconds for one in history[-_RECENT:]]
+            left = options.deadline - perf_counter()
+            late = left < min(seconds)  # not even a short sweep fits in
+            last = stopped or late or ended is not None or number == rule.sweeps
             if checkpoint is not None and (last or number % checkpoint.every == 0):
                 checkpoint.save(Saved(tuple(history), quiet, ended, _resumable(run).state()))
             if stopped:
                 return Status.STOPPED, tuple(history)
             if ended is not None:
                 return ended, tuple(history)
-            recent = [one.seconds for one in history[-_RECENT:]]
-            sweeps_left = (options.deadline - perf_counter()) * len(recent) / sum(recent)
-            if sweeps_left < 1.0:
+            if late:
                 return Status.TIME_USED, tuple(history)
-            if sweeps_left < _LAST_SWEEPS and isinstance(run, HurriedRun):
+            if left < sum(seconds) / len(seconds) + _CLOSING * min(seconds) and isinstance(run, HurriedRun):
                 run.hurry()
     except KeyboardInterrupt:
         return Status.INTERRUPTED, tuple(history)

@@ -49,8 +49,8 @@ class RankChoice:
             return None
         if rank != "auto":
             raise ArgumentTypeError(
-                f"rank={rank!r} is text; give 'auto', an int, one int per mode, ringlet.budget('1MB') or "
-                "ringlet.target(psnr=35)"
+                f"rank={rank!r} is text; give 'auto', an int, one int per mode, ringlet.budget('1MB'), "
+                "ringlet.target(psnr=35) or ringlet.background()"
             )
         return cls()
 

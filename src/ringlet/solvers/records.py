@@ -27,7 +27,7 @@ class Status(Enum):
     )
     DISTRUSTED = (
         "The estimate stopped changing, but less than half of the observed entries are trusted. Either the kernel is "
-        "too narrow for what this rank can describe (give a larger sigma or rank, or loss='huber'), or most entries "
+        "too narrow for what this rank can describe (give a larger sigma or a larger rank), or most entries "
         "are wrong."
     )
     TIME_USED = (

@@ -92,7 +92,7 @@ class Fit(EntryViews):
     def validation(self) -> float:
         """Estimated root mean square error at entries that were not used, in the data's units.
 
-        Measured at entries that an automatic fit holds out; NaN of a fit of a given rank, which uses all entries.
+        Measured at entries that the fit holds out; NaN where it holds none out: a given rank and a given `smooth`.
         """
         known = [record.held_out for record in self.history if isfinite(record.held_out)]
         return known[-1] if known else nan

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from ringlet import AWRTRD, SAWRTRD
+from ringlet import AWRTRD, SAWRTRD, Status, baselines, decompose
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
 
@@ -95,3 +95,36 @@ def test_solvers_are_frozen_and_comparable():
 def test_wrong_smoothness_is_refused(smooth, error, said):
     with pytest.raises(error, match=said):
         AWRTRD(sweeps=30, smooth=smooth)
+
+
+def test_a_fixed_width_is_annealed():
+    """From the first sweep on, a narrow kernel would take for wrong what the unfinished model does not reach."""
+    x = np.random.default_rng(0).random((30, 28, 3)).cumsum(axis=0).cumsum(axis=1)
+    x *= 255 / x.max()
+    fit = decompose(x, 6, solver=AWRTRD(sigma=2.0, smooth=0.0))
+    assert fit.sigma == pytest.approx(2.0)
+    assert np.sqrt(np.mean((np.asarray(fit.ring) - x) ** 2)) < 2.0
+    assert fit.history[-1].mean_weight > 0.9
+
+
+def test_a_fit_that_trusts_little_says_so():
+    x = np.random.default_rng(0).standard_normal((20, 18, 16))  # no ring of rank 1 fits it
+    fit = decompose(x, 1, solver=AWRTRD(sigma=0.05, smooth=0.0, tol=0.1))
+    assert fit.status is Status.DISTRUSTED
+    assert fit.history[-1].mean_weight < 0.5
+
+
+def test_naming_a_solver_changes_no_default():
+    x = np.random.default_rng(0).random((20, 18, 3)).cumsum(axis=0)
+    fits = [decompose(x), decompose(x, memory="2GB", threads=1), decompose(x, solver=AWRTRD(memory="2GB"))]
+    assert len({fit.ring.cores[0].tobytes() for fit in fits}) == 1
+    with pytest.raises(ArgumentError, match="sigma is not allowed with TRALS"):
+        decompose(x, 2, solver=baselines.TRALS(), sigma=3.0)
+
+
+def test_the_printed_methods_have_no_penalties():
+    for solver in (AWRTRD.paper(), SAWRTRD.paper(samples=40_000)):
+        assert (solver.loss, solver.ridge, solver.smooth, solver.scaling) == ("correntropy", 0.0, 0.0, "global")
+        assert (solver.sweeps, solver.tol) == (30, 1e-3)
+        assert not solver.tunes(None)
+    assert SAWRTRD.paper(samples=40_000).samples == 40_000

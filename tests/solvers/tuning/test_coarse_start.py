@@ -77,7 +77,7 @@ def test_the_bits_depend_neither_on_threads_nor_on_interruptions(tmp_path, monke
         solver = AWRTRD(smooth="auto", sweeps=sweeps, tol=0, threads=threads)
         return tuned(x, solver=solver, mask=observed, checkpoint=checkpoint, policy=ALWAYS)
 
-    def refuse(_):
+    def refuse(*_):
         raise AssertionError("a resumed fit begins where it was, not at the medians")
 
     whole = fit(6, 3)

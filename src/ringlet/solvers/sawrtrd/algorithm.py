@@ -27,7 +27,7 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
-from ringlet.robust import LOSSES, NARROWING, Kernel, PilotStats, WidthRule
+from ringlet.robust import LOSSES, Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
@@ -115,6 +115,8 @@ class Algorithm:
     width_rule : WidthRule
     shares : tuple of arrays
         For every mode, the observed part of each slice.
+    narrowing : float
+        Factor by which the kernel width shrinks a sweep at most.
     last_sweep : int or None
         The number of the last sweep; None if other sweeps may come between one and the next.
     beside : int
@@ -127,6 +129,7 @@ class Algorithm:
     engine: Engine
     width_rule: WidthRule
     shares: tuple[Array64, ...]
+    narrowing: float
     last_sweep: int | None = None
     beside: int = 0
 
@@ -141,7 +144,8 @@ class Algorithm:
         engine = Engine(problem, settings.sampling_rule(), scale.data_range, resources, reads_ahead=plan.reads_ahead)
         shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
         rule, last_sweep = settings.width_rule(), None if tuned else settings.sweeps
-        return cls(settings, problem, scale, engine, rule, shares, last_sweep, beside)
+        narrowing = rule.narrowing(scale.data_range, settings.sweeps)
+        return cls(settings, problem, scale, engine, rule, shares, narrowing, last_sweep, beside)
 
     def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
         """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
@@ -197,7 +201,7 @@ class Algorithm:
         if pilots:
             width = pilots[-1].kernel.width
             settling = pilots[-1].settling
-            sigma, narrowest = width * data_range, NARROWING * width
+            sigma, narrowest = width * data_range, self.narrowing * width
             idle = 0 if any(report.moved for report in reports) else idle + 1
         cores = balanced_cores(state.cores)
         if cores is not None:
@@ -348,9 +352,11 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
     """A state from its fields, as they were saved; its cores must make a ring of the data."""
     state = from_names(like, saved)
     shapes, shape = [core.shape for core in state.cores], algorithm.problem.source.shape
-    bonds = [(found[0], found[-1]) for found in shapes]
-    closes = all(after == bonds[(k + 1) % len(bonds)][0] for k, (_, after) in enumerate(bonds))
-    if any(len(found) != 3 for found in shapes) or not closes or tuple(found[1] for found in shapes) != shape:
+    bonds = [(found[0], found[2]) for found in shapes if len(found) == 3]
+    closes = len(bonds) == len(shapes) and all(
+        after == bonds[k - len(bonds) + 1][0] for k, (_, after) in enumerate(bonds)
+    )
+    if not closes or tuple(found[1] for found in shapes) != shape:
         raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of shape {shape}")
     for name in ("sigma", "narrowest", "idle_sweeps", "penalties.ridge", "penalties.smooth", "penalties.width"):
         if name in saved and np.min(saved[name]) < 0:

@@ -40,7 +40,8 @@ class AWRTRD(RobustRing):
     tol : float
         Stop when the relative change of ``D = Z_N G_N Z_N^T`` stays below it for two sweeps; 0 runs all sweeps, unless
         no core moves any more. Where the rank or `smooth` is "auto", a fit that stops by itself ends with two sweeps
-        that see the held-out entries, too.
+        that see the held-out entries, too. There the validation error decides when, and of `tol` only matters
+        whether it is 0.
     loss : {"correntropy", "cauchy", "huber", "l2"}
         "correntropy" is the paper's; "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float

@@ -50,8 +50,10 @@ def start_rank(shape: Sequence[int], most: int, still: int | None = None) -> tup
     return (1,) * len(shape)
 
 
-def largest_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
+def largest_rank(shape: Sequence[int], most: int, still: int | None = None) -> tuple[int, ...]:
     """The rank of about equal bonds, as far as their neighbours carry them, of a ring of at most `most` numbers.
+
+    Those of a `still` mode are 1.
 
     Examples
     --------
@@ -59,8 +61,9 @@ def largest_rank(shape: Sequence[int], most: int) -> tuple[int, ...]:
     (5, 5, 5)
     """
     bond, rank = 1, (1,) * len(shape)
+    narrow = () if still is None else still_bonds(still, len(shape))
     while True:
-        wider = bond_limits(shape, (bond + 1,) * len(shape))
+        wider = bond_limits(shape, [1 if k in narrow else bond + 1 for k in range(len(shape))])
         if wider == rank or parameters(shape, wider) > most:
             return rank
         bond, rank = bond + 1, wider

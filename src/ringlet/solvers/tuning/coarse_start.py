@@ -5,9 +5,10 @@ nearly found when the fit of all entries begins.
 """
 
 from contextlib import AbstractContextManager, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
+from math import inf, prod
+from time import perf_counter
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ringlet.errors import BudgetError
 from ringlet.execution import Threads
 from ringlet.ring import TensorRing
 from ringlet.solvers.base import Problem, first_look, working_dtype
-from ringlet.solvers.driver import drive
+from ringlet.solvers.driver import RunOptions, drive
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.records import Status
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
@@ -37,12 +38,22 @@ _SWEEPS = 80  # at most; a number of its own, so that nothing depends on that of
 _TOL = 1e-3
 
 
+@dataclass(frozen=True)
+class _Means:
+    """What a coarse fit may use."""
+
+    threads: Threads
+    deadline: float
+
+
 def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) -> AbstractContextManager[TunedRun]:
     """Begin a fit in which held-out entries decide, at the ring of block medians where that saves time."""
     return start_tuned(solver, problem, policy, partial(coarse_start, policy))
 
 
-def coarse_start(policy: TuningPolicy, solver: RobustRing, problem: Problem, threads: Threads) -> CoarseStart | None:
+def coarse_start(
+    policy: TuningPolicy, solver: RobustRing, problem: Problem, threads: Threads, deadline: float = inf
+) -> CoarseStart | None:
     """Fit the block medians of data in memory; None where that saves no time or is not possible.
 
     Parameters
@@ -52,6 +63,8 @@ def coarse_start(policy: TuningPolicy, solver: RobustRing, problem: Problem, thr
     problem : Problem
         With a choice of ranks, and without the entries that are held out.
     threads : Threads
+    deadline : float
+        Time of `perf_counter` by which the whole fit should end: half of what is left may be used here.
     """
     factors = _factors(policy, solver, problem)
     if factors is None:
@@ -59,7 +72,8 @@ def coarse_start(policy: TuningPolicy, solver: RobustRing, problem: Problem, thr
     dtype = working_dtype(problem.source.dtype, solver.dtype)
     source = ArraySource(block_medians(problem.source, factors, dtype))
     try:
-        return _fitted(policy, solver, problem, source, factors, threads)
+        now = perf_counter()
+        return _fitted(policy, solver, problem, source, factors, _Means(threads, now + (deadline - now) / 2))
     except BudgetError:
         return None
 
@@ -90,7 +104,7 @@ def _fitted(
     problem: Problem,
     source: ArraySource,
     factors: tuple[int, ...],
-    threads: Threads,
+    means: _Means,
 ) -> CoarseStart | None:
     assert problem.choice is not None  # noqa: S101 - looked at before
     solver = replace(solver, sweeps=_SWEEPS, tol=_TOL)
@@ -104,9 +118,9 @@ def _fitted(
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
     coarse, seen, validator = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
-    algorithm = Algorithm.of(solver, seen, Resources(threads.run), tuned=True, beside=beside)
+    algorithm = Algorithm.of(solver, seen, Resources(means.threads.run), tuned=True, beside=beside)
     with closing(TunedRun(coarse, algorithm, validator, policy)) as fit:
-        status, _ = drive(fit, solver.stop_rule())
+        status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=means.deadline))
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         ring, penalties = fit.snapshot().ring(), fit.penalties

@@ -100,7 +100,7 @@ def start_tuned(
     solver: RobustRing,
     problem: Problem,
     policy: TuningPolicy,
-    coarse_start: Callable[[RobustRing, Problem, Threads], CoarseStart | None],
+    coarse_start: Callable[[RobustRing, Problem, Threads, float], CoarseStart | None],
 ) -> Iterator["TunedRun"]:
     """Begin a fit in which held-out entries decide; the driver sweeps it.
 
@@ -126,7 +126,7 @@ def start_tuned(
             validator,
             policy,
             place=lambda: stack.enter_context(whole.place()),
-            coarse_start=lambda: coarse_start(solver, seen, threads),
+            coarse_start=lambda deadline: coarse_start(solver, seen, threads, deadline),
         )
         stack.enter_context(closing(run))
         yield run
@@ -148,7 +148,7 @@ class TunedRun:
     place : callable
         Puts all entries on the cluster, if there is one, when they are needed.
     coarse_start : callable
-        Gives a ring to begin with, and penalties; or None.
+        Gives a ring to begin with, and penalties; or None. It is told the time by which the fit should end.
     """
 
     def __init__(
@@ -158,12 +158,12 @@ class TunedRun:
         validator: Validator,
         policy: TuningPolicy,
         place: Callable[[], Placement | None] = lambda: None,
-        coarse_start: Callable[[], CoarseStart | None] = lambda: None,
+        coarse_start: Callable[[float], CoarseStart | None] = lambda _: None,
     ) -> None:
         solver, scale, choice = algorithm.settings, algorithm.scale, whole.choice
         self._whole = whole
         self._policy = policy
-        self._hurried = False
+        self._hurried: RunState | None = None  # the state when the time ran out
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         self._place = place
         self._coarse_start = coarse_start
@@ -201,9 +201,9 @@ class TunedRun:
         """The present model: never one that is only tried."""
         return RingSnapshot(self._best.state.cores, self.scale.data_range, self._whole.survey.empty)
 
-    def prepare(self) -> None:
+    def prepare(self, deadline: float) -> None:
         """Go to the coarse ring, if there is one that is better than a nearly constant tensor."""
-        start = self._coarse_start()
+        start = self._coarse_start(deadline)
         if start is None:
             return
         state, trials = self._best.state, self._trials
@@ -217,7 +217,7 @@ class TunedRun:
     def sweep(self, number: int) -> SweepReport:
         """One round."""
         if (
-            self._hurried
+            self._hurried is not None
             or self._rounds.closing
             or (self._idle() and not self._begins_again(number) and not self._tries_least_squares(number))
         ):
@@ -234,8 +234,9 @@ class TunedRun:
         return replace(self._best.report, settling=True, stalled=False, held_out=error)
 
     def hurry(self) -> None:
-        """Continue with all entries, and end."""
-        self._hurried = True
+        """Continue with all entries, and end. A checkpoint keeps the state before: with more time the fit goes on."""
+        if self._hurried is None:
+            self._hurried = self.state()
 
     def _swept(self, number: int) -> tuple[Candidate, Tuning]:
         """Where a sweep leads in which parameters are tried, and what became of them."""
@@ -345,7 +346,7 @@ class TunedRun:
         self._rounds = replace(self._rounds, closing=self._rounds.closing + 1)
         self._best = self._trials.swept(self._best.state, number)
         return replace(
-            self._best.report, settling=True, converged=self._rounds.closing >= _LAST_SWEEPS and not self._hurried
+            self._best.report, settling=True, converged=self._rounds.closing >= _LAST_SWEEPS and self._hurried is None
         )
 
     def _see_all(self) -> None:
@@ -358,6 +359,8 @@ class TunedRun:
 
     def state(self) -> RunState:
         """The present state, and what the next round's choice depends on."""
+        if self._hurried is not None:
+            return self._hurried
         rounds = replace(self._rounds, growth=self._growth.state, parameters=self._parameters.state)
         return by_name(self._best.state) | by_name(rounds, "tuning.")
 
