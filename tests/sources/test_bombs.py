@@ -120,7 +120,7 @@ def test_a_gzip_chunk_of_many_parts_is_counted_as_a_whole(gzip_store):
     assert "the chunk c/0/0 takes" in run_limited(READ, gzip_store)
 
 
-@pytest.mark.parametrize("codec", [Zlib(9), BZ2(9), LZMA()])
+@pytest.mark.parametrize("codec", [Zlib(9), BZ2(1), LZMA(preset=0)])
 def test_chunks_of_other_codecs_are_counted_too(tmp_path, codec):
     array = zarr.create_array(
         tmp_path / "x.zarr", shape=(100, 100), chunks=(100, 100), dtype="u1", zarr_format=2, compressors=codec

@@ -216,7 +216,7 @@ class Placement:
 
     def _send(self, parcels: list[Parcel]) -> list[Any]:
         try:
-            futures: list[Any] = self._client.scatter(parcels, direct=self._direct, hash=False)
+            futures: list[Any] = self._client.scatter(parcels, direct=self._direct, hash=False, timeout=self._patience)
         except KeyError as error:  # of a worker that took them and died before the scheduler was told
             raise CancelledError(f"worker {error} is gone") from error
         return futures
