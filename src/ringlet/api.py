@@ -152,13 +152,18 @@ def complete(
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 1,
     executor: DaskExecutor | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    sweeps: int | None = None,
+    tol: float | None = None,
+    time: float | str | None = None,
 ) -> Fit | Estimate:
     """Estimate all entries of data with missing and wrong ones.
 
     Parameters
     ----------
-    data, mask, seed, init, callback, progress, checkpoint, every, executor
-        As in `decompose`.
+    data, mask, seed, init, callback, progress, checkpoint, every, executor, memory, threads, sweeps, tol, time
+        As in `decompose`. Other hyper-parameters differ between methods: give them to the solver.
     solver : solver, optional
         By default that of `decompose`.
     rank : int, sequence of int, "auto", `budget` or `target`, optional
@@ -191,6 +196,8 @@ def complete(
         checkpoint=checkpoint,
         every=every,
         executor=executor,
+        time=time,
+        fields={"memory": memory, "threads": threads, "sweeps": sweeps, "tol": tol},
     )
     return request.run(as_source(data, mask))
 

@@ -176,6 +176,7 @@ class Algorithm:
     def update(self, state: FitState, number: int, k: int, then: Moment | None = None) -> tuple[FitState, CoreReport]:
         """Update core k; `then` is the update that follows, if that is certain."""
         engine, rows, moment = self.engine, None, (number, k)
+        then = then if state.plan.reads_ahead else None  # as bonds grow, a memory budget may leave no room for it
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(state.cores, moment, columns=columns, then=then)  # X_I, P_I
