@@ -70,7 +70,7 @@ def report(array: Any, clean: Any, samples: int, sampling: Any, seed: int) -> No
             ]
             found.append(f"{10 * np.log10(255**2 / np.mean(squares)):.2f}")
 
-    solver = ringlet.SAWRTRD(samples=samples, sweeps=30, tol=0, sampling=sampling)
+    solver = ringlet.SAWRTRD(smooth=0.0, samples=samples, sweeps=30, tol=0, sampling=sampling)
     fit = ringlet.decompose(source, RANK, solver=solver, seed=seed, callback=look)
     sweep = (before[-1] - before[0]) / (len(before) - 1)
     visited = len(counting.chunks) / np.prod([len(lengths) for lengths in chunks])

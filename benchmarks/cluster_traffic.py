@@ -45,8 +45,8 @@ def main() -> None:
     if not path.exists():
         make(path)
     cases = [
-        (ringlet.SAWRTRD(samples=30_000, sweeps=1, tol=0, threads=1, ridge=0), (80, 80, 3, 20)),
-        (ringlet.AWRTRD(sweeps=1, tol=0, threads=1, ridge=0), (20, 20, 3, 9)),
+        (ringlet.SAWRTRD(samples=30_000, sweeps=1, tol=0, threads=1, ridge=0, smooth=0), (80, 80, 3, 20)),
+        (ringlet.AWRTRD(sweeps=1, tol=0, threads=1, ridge=0, smooth=0), (20, 20, 3, 9)),
     ]
     quiet = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.ERROR}
     with LocalCluster(**quiet) as cluster, Client(cluster) as client:

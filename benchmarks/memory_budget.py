@@ -42,13 +42,13 @@ def measure(path: Path, solver: str, budget: str, sweeps: int) -> None:
 
     kind = {"awrtrd": ringlet.AWRTRD, "sawrtrd": ringlet.SAWRTRD}[solver]
     warm = np.random.default_rng(0).random((30, 20, 10))
-    ringlet.decompose(warm, 2, solver=kind(sweeps=1))  # loads all libraries
+    ringlet.decompose(warm, 2, solver=kind(sweeps=1, smooth=0.0))  # loads all libraries
     array = zarr.open_array(path, mode="r")
     array[:1, :1, :1, :1]
     reset_peak_memory()
     base = peak_memory()
     start = time.perf_counter()
-    fit = ringlet.decompose(array, RANK, solver=kind(sweeps=sweeps, tol=0, memory=budget))
+    fit = ringlet.decompose(array, RANK, solver=kind(sweeps=sweeps, tol=0, smooth=0.0, memory=budget))
     planned = kind(memory=budget).plan(SHAPE, RANK, np.dtype("u1"), ringlet.sources.as_source(array).chunks)
     print(
         json.dumps(

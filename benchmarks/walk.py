@@ -154,7 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How much code does a fit run?")
     parser.add_argument("--list", action="store_true", help="print the functions by file, too")
     given = parser.parse_args()
-    solver = ringlet.SAWRTRD(samples=100, sweeps=3, tol=0.0)
+    solver = ringlet.SAWRTRD(smooth=0.0, samples=100, sweeps=3, tol=0.0)
     walks = {
         "sweep of SAWRTRD, rank 3": walk_sweep(lambda seen: ringlet.decompose(DATA, 3, solver=solver, callback=seen)),
         "fit by SAWRTRD, rank 3": walk_fit(lambda: ringlet.decompose(DATA, 3, solver=solver)),

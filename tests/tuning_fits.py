@@ -54,3 +54,24 @@ def tuned(x, rank="auto", *, mask=None, policy=None, **given):
 def chosen_penalties(fit):
     """The penalties that an automatic fit ended with."""
     return fit._extender.state.penalties
+
+
+def hills(shape=(144, 132, 3), seed=0, terms=12):
+    """Smooth along the first two modes, of size about one, of no small rank."""
+    rng = np.random.default_rng(seed)
+    y, x = (np.linspace(0, 1, length) for length in shape[:2])
+    bumps = [
+        np.multiply.outer(
+            np.exp(-(np.hypot.outer(y - rng.random(), x - rng.random()) ** 2) / rng.uniform(0.005, 0.05)),
+            rng.uniform(0, 1, shape[2]),
+        )
+        for _ in range(terms)
+    ]
+    return np.sum(bumps, axis=0)
+
+
+def spoiled_hills(truth, observed=0.3, outliers=0.2, seed=1):
+    rng = np.random.default_rng(seed)
+    x = truth + 0.02 * rng.standard_normal(truth.shape)
+    x[rng.random(truth.shape) < outliers] = rng.choice([-1.0, 3.0])
+    return x, rng.random(truth.shape) < observed

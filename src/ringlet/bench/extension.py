@@ -70,7 +70,7 @@ def measure_extension(
 
 def _measure(video: NDArray[np.uint8], share: float, rank: tuple[int, ...], first: int, sweeps: int) -> ExtensionResult:
     data, observed = _damaged(video, share)
-    solver = SAWRTRD(sweeps=sweeps)
+    solver = SAWRTRD(sweeps=sweeps, smooth=0.0)
 
     def fit_of(count: int) -> tuple[Fit, float]:
         mask = None if observed is None else observed[..., :count]

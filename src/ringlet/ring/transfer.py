@@ -115,7 +115,7 @@ def loop_cost(cores: Sequence[Core]) -> tuple[int, int]:
 
 
 def _rows_at_once(entries: int) -> int:
-    """Partial products of so many entries that pass through the cores together."""
+    """How many partial products of this number of entries pass through the cores together."""
     return max(1, _BATCH_ENTRIES // entries)
 
 

@@ -88,7 +88,7 @@ def load(
         Name of the array, as an alternative to ``path::name``. By default the only one, or the one named `tensor`. Of
         a table the columns that say where an entry is, joined by commas: several of them are the modes.
     frames : int, optional
-        Read at most so many frames of a video.
+        Largest number of frames of a video that are read.
     max_size : number or str, optional
         Bytes, such as ``"2GB"``, that the tensor, or one chunk of a store, may take in memory; by default a quarter of
         the machine's. The array of an npy file stays in the file and may be of any size.

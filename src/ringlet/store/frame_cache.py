@@ -28,7 +28,7 @@ __all__ = ["cached_frames"]
 
 _VERSION = 3
 _LABEL = "ringlet frame cache"
-_FRAMES, _SIDE = 8, 128  # of a chunk; so many frames are in memory while a video is decoded
+_FRAMES, _SIDE = 8, 128  # of a chunk; 8 frames are in memory while a video is decoded
 _FASTEST = 100_000  # frames a second
 _RATE = re.compile(r"\d{1,10}(/\d{1,10})?")
 _NAMES = ("height", "width", "colour", "frame")

@@ -24,7 +24,7 @@ def one_at_a_time(path: Path, seconds: float = _LONGEST_WAIT) -> Iterator[None]:
 
     It is an flock on what is at `path` itself: nothing is written, and the system drops it when a process dies. Where
     there is none, on Windows and on some network file systems, nobody waits. Anybody who may read the file can lock
-    it, so nobody waits for ever: after so many seconds there is an OutputError.
+    it, so the wait is limited: after these seconds there is an OutputError.
 
     Examples
     --------

@@ -8,27 +8,7 @@ import pytest
 
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, medians, smooth_modes
 from ringlet.sources import ArraySource, as_source
-
-
-def hills(shape=(144, 132, 3), seed=0, terms=12):
-    """Smooth along the first two modes, of size about one, of no small rank."""
-    rng = np.random.default_rng(seed)
-    y, x = (np.linspace(0, 1, length) for length in shape[:2])
-    bumps = [
-        np.multiply.outer(
-            np.exp(-(np.hypot.outer(y - rng.random(), x - rng.random()) ** 2) / rng.uniform(0.005, 0.05)),
-            rng.uniform(0, 1, shape[2]),
-        )
-        for _ in range(terms)
-    ]
-    return np.sum(bumps, axis=0)
-
-
-def spoiled(truth, observed=0.3, outliers=0.2, seed=1):
-    rng = np.random.default_rng(seed)
-    x = truth + 0.02 * rng.standard_normal(truth.shape)
-    x[rng.random(truth.shape) < outliers] = rng.choice([-1.0, 3.0])
-    return x, rng.random(truth.shape) < observed
+from tuning_fits import hills, spoiled_hills
 
 
 @pytest.mark.parametrize("factors", [(4, 4, 1), (2, 3, 2), (1, 5, 1)])
@@ -68,7 +48,7 @@ def test_only_ordered_modes_count_as_smooth():
     truth = hills((144, 132, 30))
     rows, columns = (np.random.default_rng(5).permutation(length) for length in truth.shape[:2])
     for data, smooth in ((truth, [0, 1]), (truth[rows], [1]), (truth[rows][:, columns], [])):
-        x, observed = spoiled(data)
+        x, observed = spoiled_hills(data)
         assert smooth_modes(as_source(x, observed), (0, 1, 2), seed=0) == smooth
 
 

@@ -13,31 +13,10 @@ from ringlet.solvers.tuning.controller import TunedRun, hold_out
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.validator import Validator
 from ringlet.sources import as_source
-from tuning_fits import bits, error, tuned
+from tuning_fits import bits, error, hills, spoiled_hills, tuned
 
 SOLVER = AWRTRD(smooth="auto", sweeps=20, threads=1)
 ALWAYS = TuningPolicy(coarse_from_entries=0)  # also of small data
-
-
-def hills(shape=(144, 132, 3), seed=0, terms=12):
-    """Smooth along the first two modes, of size about one, of no small rank."""
-    rng = np.random.default_rng(seed)
-    y, x = (np.linspace(0, 1, length) for length in shape[:2])
-    bumps = [
-        np.multiply.outer(
-            np.exp(-(np.hypot.outer(y - rng.random(), x - rng.random()) ** 2) / rng.uniform(0.005, 0.05)),
-            rng.uniform(0, 1, shape[2]),
-        )
-        for _ in range(terms)
-    ]
-    return np.sum(bumps, axis=0)
-
-
-def spoiled(truth, observed=0.3, outliers=0.2, seed=1):
-    rng = np.random.default_rng(seed)
-    x = truth + 0.02 * rng.standard_normal(truth.shape)
-    x[rng.random(truth.shape) < outliers] = rng.choice([-1.0, 3.0])
-    return x, rng.random(truth.shape) < observed
 
 
 def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
@@ -51,7 +30,7 @@ def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
 
 def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on():
     truth = hills()
-    x, observed = spoiled(truth)
+    x, observed = spoiled_hills(truth)
     first = tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=ALWAYS)
     fit = tuned(x, solver=AWRTRD(smooth="auto", sweeps=80), mask=observed, policy=ALWAYS)
     assert error(fit, truth) < error(first, truth) < 0.15
@@ -61,7 +40,7 @@ def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on():
 
 
 def test_medians_do_not_know_the_held_out_entries():
-    x, observed = spoiled(hills())
+    x, observed = spoiled_hills(hills())
     _, mask = Validator.of(as_source(x, observed), int(observed.sum()), 0)
     held = mask.drawn((slice(None),) * 3, (0, 1, 2)) & observed
     assert held.sum() > 500
@@ -71,7 +50,7 @@ def test_medians_do_not_know_the_held_out_entries():
 
 
 def test_the_bits_depend_neither_on_threads_nor_on_interruptions(tmp_path, monkeypatch):
-    x, observed = spoiled(hills())
+    x, observed = spoiled_hills(hills())
 
     def fit(sweeps, threads, checkpoint=None):
         solver = AWRTRD(smooth="auto", sweeps=sweeps, tol=0, threads=threads)
@@ -93,7 +72,7 @@ def test_other_fits_begin_as_before(case, tmp_path):
     truth = hills()
     if case == "no order":
         truth = truth[np.random.default_rng(0).permutation(144)][:, np.random.default_rng(1).permutation(132)]
-    x, observed = spoiled(truth)
+    x, observed = spoiled_hills(truth)
     given = {}
     if case == "stored":
         x = zarr.create_array(tmp_path / "x.zarr", data=x, chunks=(72, 66, 3))
@@ -113,7 +92,7 @@ def test_other_fits_begin_as_before(case, tmp_path):
 
 def test_a_target_is_kept_in_mind():
     truth = hills()
-    x, observed = spoiled(truth)
+    x, observed = spoiled_hills(truth)
     assert start_of(x, observed, target(psnr=22, trusted=True)) is not None
     solver = AWRTRD(smooth="auto", sweeps=80)
     low, best = (
