@@ -16,10 +16,10 @@ from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room
 from ringlet.baselines.tubal import TubalSlices
 from ringlet.checks import check_number
 from ringlet.execution import Threads
+from ringlet.results.records import SweepReport
+from ringlet.results.ring_snapshot import fill_empty
 from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
-from ringlet.solvers.records import SweepReport
-from ringlet.solvers.ring_snapshot import fill_empty
 from ringlet.solvers.sawrtrd.start import check_representable, measure
 
 __all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "TubalRun", "row_room", "third_order"]

@@ -11,8 +11,8 @@ from ringlet.baselines.dense_plan import DensePlan
 from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
 from ringlet.execution import Threads
+from ringlet.results.records import SweepReport
 from ringlet.solvers.base import Problem
-from ringlet.solvers.records import SweepReport
 
 __all__ = ["L1SNN"]
 

@@ -13,8 +13,8 @@ from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
+from ringlet.results.records import SweepReport
 from ringlet.solvers.base import Problem
-from ringlet.solvers.records import SweepReport
 
 __all__ = ["L1TRNN"]
 

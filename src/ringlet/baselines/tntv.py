@@ -15,9 +15,9 @@ from ringlet.baselines.tubal import CosineSlices, OrthogonalSlices, TubalSlices
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
+from ringlet.results.records import SweepReport
 from ringlet.ring.arrays import Mapper
 from ringlet.solvers.base import Problem, working_dtype
-from ringlet.solvers.records import SweepReport
 
 __all__ = ["TNTV", "adjoint_difference", "forward_difference", "smooth"]
 

@@ -14,11 +14,11 @@ from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor, Placement
 from ringlet.execution.memory import machine_memory
+from ringlet.results.records import RunState, Snapshot, SweepReport
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import normalise_rank
 from ringlet.robust import Kernel
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.records import RunState, Snapshot, SweepReport
 from ringlet.sources import Chunks, Source, Survey, survey
 
 __all__ = [

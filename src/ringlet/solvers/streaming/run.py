@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.results.fit import ExtendOptions
+from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring import GramChain, TensorRing
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, refold, unfold
@@ -23,8 +25,6 @@ from ringlet.solvers.engine.scaled_step import CorePenalty, scaled_step, solver_
 from ringlet.solvers.engine.smoothness import FollowingFactor, laplacian, roughness
 from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.result import ExtendOptions
-from ringlet.solvers.ring_snapshot import fill_empty
 from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.streaming.new_slices import Slices
 

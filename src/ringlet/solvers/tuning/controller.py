@@ -12,12 +12,12 @@ from math import inf, isnan, nan, prod
 
 from ringlet.errors import ArgumentError, DataWarning, FormatError, warn
 from ringlet.execution import Placement, Threads
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.ring import TensorRing
 from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.records import RunState, SweepReport
-from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.saved_state import by_name, from_names
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, resumed_state
 from ringlet.solvers.sawrtrd.penalties import Penalties
