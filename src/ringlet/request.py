@@ -16,12 +16,12 @@ from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.results.fit import Estimate, Fit
+from ringlet.results.progress import progress_line
 from ringlet.results.records import Callback
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import Plan, Problem, Run, Solver, first_look, working_dtype
 from ringlet.solvers.driver import RunOptions, drive
-from ringlet.solvers.progress import progress_line
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD

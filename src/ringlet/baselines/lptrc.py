@@ -18,6 +18,7 @@ from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.results.records import RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.saved_state import named_cores, saved_cores
 from ringlet.ring import GramChain
 from ringlet.ring.chain import refold, unfold
 from ringlet.ring.gram import relative_change
@@ -25,7 +26,6 @@ from ringlet.ring.ranks import unknowns_per_entry
 from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.core_plan import cut
-from ringlet.solvers.saved_state import named_cores, saved_cores
 from ringlet.solvers.sawrtrd.penalties import automatic_ridge
 from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
 

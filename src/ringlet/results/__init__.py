@@ -1,1 +1,1 @@
-"""What comes out of a fit: its record, its ring, and what it says of the data."""
+"""What a fit tells: while it runs, where it is set aside, and when it is done."""

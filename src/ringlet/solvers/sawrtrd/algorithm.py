@@ -25,6 +25,7 @@ from ringlet.errors import FormatError
 from ringlet.execution import Placement, Profile, Threads
 from ringlet.results.records import RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.saved_state import NOT_SAVED, by_name, from_names
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
@@ -36,7 +37,6 @@ from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.scaled_step import CorePenalty, Solve, scaled_step, solver_of
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.saved_state import NOT_SAVED, by_name, from_names
 from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
