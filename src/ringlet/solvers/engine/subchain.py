@@ -31,11 +31,11 @@ class Workspace(local):
         self._arrays: dict[tuple[str, Any], Floats] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
-        """An uninitialised array; the previous one of the same name and dtype is void."""
+        """An array of any finite numbers; the previous one of the same name and dtype is void."""
         size = prod(shape)
         flat = self._arrays.get((name, dtype))
         if flat is None or flat.size < size:
-            flat = self._arrays[name, dtype] = np.empty(size, dtype)
+            flat = self._arrays[name, dtype] = np.zeros(size, dtype)
         return flat[:size].reshape(shape)
 
 

@@ -19,7 +19,7 @@ from ringlet.ring.ranks import unknowns_per_entry
 from ringlet.robust import LOSSES, NARROWING, Kernel, PilotStats
 from ringlet.sampling import Purpose, draw_subtensor, stream
 from ringlet.solvers.engine.block_work import Weights
-from ringlet.solvers.engine.engine import draw_pilot
+from ringlet.solvers.engine.engine import pilot_entries
 from ringlet.solvers.engine.gram_solve import GramFactor
 from ringlet.solvers.engine.scaled_step import CorePenalty, scaled_step, solver_of
 from ringlet.solvers.engine.smoothness import FollowingFactor, laplacian, roughness
@@ -186,7 +186,8 @@ class ExtensionRun:
 
     def _measure(self) -> bool:
         """Measure the kernel width on a pilot, if that holds data; whether the width is still narrowing."""
-        chosen = draw_pilot([len(indices) for indices in self._index], self._rng)
+        sizes = [len(indices) for indices in self._index]
+        chosen = draw_subtensor(sizes, pilot_entries(sizes), self._rng)
         index = tuple(indices[part] for indices, part in zip(self._index, chosen, strict=True))
         residuals = self._stream(self._sketch(self._mode, index)).residuals()
         if not residuals.size:

@@ -19,9 +19,10 @@ from ringlet.ring import TensorRing
 from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.sawrtrd.algorithm import Algorithm, resumed_state
+from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import Scale, given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth, GrowthState
 from ringlet.solvers.tuning.holdout import hide, holdout_memory
