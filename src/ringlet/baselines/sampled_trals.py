@@ -22,7 +22,7 @@ from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import Threads
 from ringlet.results.records import RunState, SweepReport
 from ringlet.results.saved_state import saved_array, saved_number
-from ringlet.ring.arrays import Mapper
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import unfold
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
@@ -30,7 +30,6 @@ from ringlet.sampling.exact_leverage import PIECE_ENTRIES
 from ringlet.solvers.base import IterativeSolver, Problem, Solver, check_fits_machine, working_dtype
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.row_sampling import row_core
-from ringlet.solvers.engine.streamed_pass import Floats
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource
 

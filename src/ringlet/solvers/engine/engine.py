@@ -6,11 +6,12 @@ can be read while this one is used. An engine keeps memory and readers between u
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core
 from ringlet.sampling import ChunkDraw, Purpose, draw_entries, draw_subtensor, stream
 from ringlet.solvers.base import Problem
@@ -27,7 +28,6 @@ from ringlet.sources import ArraySource, Source
 
 __all__ = ["Engine", "Moment", "pilot_entries"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Indices: TypeAlias = tuple[NDArray[np.intp], ...]
 Moment: TypeAlias = tuple[int, int]  # a sweep and a mode: one core update
 

@@ -9,19 +9,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
 from threading import local
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.execution import Placement, Profile
-from ringlet.ring.arrays import Mapper
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, merge
 from ringlet.solvers.engine.core_plan import CorePlan
 
 __all__ = ["Operator", "Resources", "Workspace", "build_operator"]
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Workspace(local):

@@ -275,8 +275,8 @@ class Algorithm:
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
         shares = (self.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
         # Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it.
-        room = self.engine.resources.workspace.array("Gram", (gram.size, gram.size), np.dtype(np.float64))
-        solve = solver_of(gram, ridge, smooth, self.mapper, room)
+        room = self.engine.resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8"))
+        solve = solver_of(gram, ridge, smooth, self.mapper, np.asarray(room, np.float64))
         profile = self.engine.resources.profile
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve

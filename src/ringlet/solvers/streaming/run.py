@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ringlet.results.fit import ExtendOptions
 from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring import GramChain, TensorRing
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.chain import Core, refold, unfold
 from ringlet.ring.gram import KroneckerSum, relative_change
 from ringlet.ring.mixed import mixed_gram
@@ -30,7 +30,6 @@ from ringlet.solvers.streaming.new_slices import Slices
 
 __all__ = ["ExtensionRun"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Indices: TypeAlias = tuple[NDArray[np.intp], ...]
 
 _ENTRIES_PER_UNKNOWN = 256  # of a sketch of a new slice, at least: the slice is solved from that sketch alone
