@@ -47,10 +47,14 @@ class RingRun:
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""
-        state = self._state
-        self._state = self._algorithm.released(state)  # kept without its Gram matrices, in case of an interruption
-        self._state, report = self._algorithm.sweep(state, number)
+        self._state, report = self._algorithm.sweep(self._taken(), number)
         return report
+
+    def _taken(self) -> FitState:
+        """The state, of which the sweep alone holds the Gram matrices; without them it stays for an interruption."""
+        state = self._state
+        self._state = self._algorithm.released(state)
+        return state
 
     def snapshot(self) -> RingSnapshot:
         """The present model."""
