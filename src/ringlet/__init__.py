@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from ringlet.api import complete, decompose, plan
     from ringlet.execution import DaskExecutor
     from ringlet.restoration.restore import restore
+    from ringlet.results.fit import Estimate, Fit
+    from ringlet.results.records import Status, SweepRecord
     from ringlet.ring import TensorRing
     from ringlet.solvers.base import Plan, Solver
     from ringlet.solvers.rank_choice import background, budget, target
-    from ringlet.solvers.records import Status, SweepRecord
-    from ringlet.solvers.result import Estimate, Fit
     from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
     from ringlet.sources.tables import from_dataframe
     from ringlet.tensorize.folding import fold, unfold
@@ -50,13 +50,13 @@ __all__ = [
 _HOMES = {
     "AWRTRD": "ringlet.solvers.sawrtrd.settings",
     "DaskExecutor": "ringlet.execution",
-    "Estimate": "ringlet.solvers.result",
-    "Fit": "ringlet.solvers.result",
+    "Estimate": "ringlet.results.fit",
+    "Fit": "ringlet.results.fit",
     "Plan": "ringlet.solvers.base",
     "SAWRTRD": "ringlet.solvers.sawrtrd.settings",
     "Solver": "ringlet.solvers.base",
-    "Status": "ringlet.solvers.records",
-    "SweepRecord": "ringlet.solvers.records",
+    "Status": "ringlet.results.records",
+    "SweepRecord": "ringlet.results.records",
     "TensorRing": "ringlet.ring",
     "baselines": "ringlet.baselines",
     "background": "ringlet.solvers.rank_choice",

@@ -12,9 +12,9 @@ from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor
 from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver, planned
+from ringlet.results.fit import Estimate, Fit
+from ringlet.results.records import Callback
 from ringlet.solvers.base import Plan, Solver, working_dtype
-from ringlet.solvers.records import Callback
-from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.tuning.bond_expansion import largest_rank
 from ringlet.sources import Chunks, as_source
 from ringlet.sources.chunked import regular_chunks

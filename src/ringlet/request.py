@@ -15,14 +15,14 @@ from ringlet.amounts import parse_seconds
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
+from ringlet.results.fit import Estimate, Fit
+from ringlet.results.progress import progress_line
+from ringlet.results.records import Callback
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import Plan, Problem, Run, Solver, first_look, working_dtype
 from ringlet.solvers.driver import RunOptions, drive
-from ringlet.solvers.progress import progress_line
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.records import Callback
-from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.solvers.streaming.extend import RingExtender
@@ -89,23 +89,24 @@ class FitRequest:
                 line.phase("reading the data")
             problem = self._problem(solver, source)
             kept = stack.enter_context(open_checkpoint(self.checkpoint, self.every, solver, problem))
-            run = stack.enter_context(self._started(solver, problem))
+            begun: AbstractContextManager[Run]
+            if isinstance(solver, RobustRing) and solver.tunes(problem.choice):
+                begun = start_automatic(solver, problem, self.policy)  # held-out entries decide
+            else:
+                begun = solver.start(problem)
+            run = stack.enter_context(begun)
             seen = None if callback is None else _with_labels(callback, source)
             status, history = drive(run, solver.stop_rule(), RunOptions(seen, line, kept, deadline))
             snapshot, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
             ring = snapshot.ring()
             if ring is None:
                 return Estimate(None, status, history, snapshot.tensor())
-            trusted = (history[-1].mean_weight if history else 1.0) * observed
-            extender = _extender(solver, run, trusted)
+            extender = None
+            if isinstance(solver, RobustRing) and isinstance(run, ScaledRun):  # others leave nothing to extend by
+                trusted = (history[-1].mean_weight if history else 1.0) * observed
+                extender = RingExtender(ExtensionState.of(solver, run, trusted))
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
             return Fit(labelled, status, history, source, run.kernel, extender, 1 - observed, labels)
-
-    def _started(self, solver: Solver, problem: Problem) -> AbstractContextManager[Run]:
-        """A fit of a given rank, or one in which held-out entries decide."""
-        if isinstance(solver, RobustRing) and solver.tunes(problem.choice):
-            return start_automatic(solver, problem, self.policy)
-        return solver.start(problem)
 
     def _problem(self, solver: Solver, source: Source) -> Problem:
         """The checked data and arguments; what cannot be fitted is refused before any work."""
@@ -148,13 +149,6 @@ def with_fields(solver: Solver, given: Mapping[str, Any]) -> Solver:
         if all(one.name != name for one in fields(solver)):
             raise ArgumentError(f"{name} is not allowed with {type(solver).__name__}, which has no such parameter")
     return replace(solver, **wanted)
-
-
-def _extender(solver: Solver, run: Run, trusted: float) -> RingExtender | None:
-    """What appends slices to the ring; only our own solvers leave behind what that needs."""
-    if isinstance(solver, RobustRing) and isinstance(run, ScaledRun):
-        return RingExtender(ExtensionState.of(solver, run, trusted))
-    return None
 
 
 def _with_labels(callback: Callback, source: Source) -> Callback:
@@ -217,11 +211,14 @@ def planned(
     dtype: np.dtype[Any],
     chunks: Chunks | None,
 ) -> Plan:
-    """What a sweep costs; where held-out entries decide, they are counted, too."""
-    if isinstance(solver, RobustRing) and solver.tunes(choice):
-        beside = holdout_memory(shape, stored=chunks is not None)
-        return solver.plan(shape, rank, dtype, chunks, beside=beside)
-    return solver.plan_stored(shape, rank, dtype, chunks)
+    """What a sweep costs; where held-out entries decide, they are counted, too.
+
+    Methods other than AWRTRD and SAWRTRD hold the data in memory, and need not know its chunks.
+    """
+    if not isinstance(solver, RobustRing):
+        return solver.plan(shape, rank, dtype)
+    beside = holdout_memory(shape, stored=chunks is not None) if solver.tunes(choice) else 0
+    return solver.plan(shape, rank, dtype, chunks, beside=beside)
 
 
 def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from oracles import dense, random_cores
 from ringlet import complete, decompose
 from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC, observed
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning
-from ringlet.solvers.records import Status
+from ringlet.results.records import Status
 
 DENSE = [L1SNN(sweeps=12), L1TNN(sweeps=12), L1TRNN(sweeps=12), TNTV(sweeps=12)]
 ALL = [*DENSE, LpTRC(sweeps=4)]

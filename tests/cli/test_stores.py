@@ -15,9 +15,9 @@ from ringlet import TensorRing
 from ringlet.restoration.clean_entries import Kept
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import open_input
+from ringlet.results.fit import Fit
+from ringlet.results.records import Status
 from ringlet.robust import Kernel
-from ringlet.solvers.records import Status
-from ringlet.solvers.result import Fit
 from ringlet.sources.files import load
 from ringlet.store.chunked_outputs import default_chunks
 

@@ -2,25 +2,26 @@
 
 import pytest
 
-from ringlet import baselines
+from ringlet import AWRTRD, SAWRTRD, baselines
 from ringlet.errors import ArgumentError
 from ringlet.experiments.catalogue import EXPERIMENTS, TrialOptions, trials
 from ringlet.experiments.complexity import GROWTH_METHODS, series
 from ringlet.experiments.items import Item, builtin_videos
 from ringlet.experiments.methods import COMPLETIONS, DECOMPOSITIONS, METHODS, chosen_methods, settings_for
+from ringlet.solvers.sawrtrd.settings import PRINTED
 
 PHOTO = Item("photo", "photo", None, 1356)
 VIDEO = Item("video", "video", None, 1080)
 
 
 def test_large_items_get_the_papers_settings():
-    assert settings_for(METHODS["SAWRTRD"], PHOTO) == {
+    assert settings_for(METHODS["SAWRTRD"], PHOTO) == PRINTED | {
         "rank": [20, 20, 3],
         "samples": 30_000,
         "sweeps": 30,
         "tol": 1e-3,
     }
-    assert settings_for(METHODS["AWRTRD"], VIDEO) == {"rank": [80, 80, 3, 20], "sweeps": 30, "tol": 1e-3}
+    assert settings_for(METHODS["AWRTRD"], VIDEO) == PRINTED | {"rank": [80, 80, 3, 20], "sweeps": 30, "tol": 1e-3}
     assert settings_for(METHODS["TRALS-S"], VIDEO)["samples"] == 30_000
     assert settings_for(METHODS["TRSVD"], PHOTO) == {"rank": [20, 20, 3]}
     assert settings_for(METHODS["l1-SNN"], PHOTO) == {"sweeps": 30, "tol": 1e-3}
@@ -28,7 +29,21 @@ def test_large_items_get_the_papers_settings():
 
 def test_small_items_get_less_but_never_fewer_than_three_colours():
     small = Item("small", "video", None, 48)
-    assert settings_for(METHODS["SAWRTRD"], small) == {"rank": [8, 8, 3, 3], "samples": 300, "sweeps": 30, "tol": 1e-3}
+    assert settings_for(METHODS["SAWRTRD"], small) == PRINTED | {
+        "rank": [8, 8, 3, 3],
+        "samples": 300,
+        "sweeps": 30,
+        "tol": 1e-3,
+    }
+
+
+def test_the_names_of_the_paper_are_the_printed_methods():
+    assert METHODS["AWRTRD"].solver({}) == AWRTRD.paper()
+    assert METHODS["SAWRTRD"].solver({}) == SAWRTRD.paper()
+    for name, kind in (("AWRTRD", AWRTRD), ("SAWRTRD", SAWRTRD)):
+        assert METHODS[name].solver(settings_for(METHODS[name], PHOTO)) == kind.paper()
+        assert METHODS[name].solver(settings_for(METHODS[name], PHOTO, sweeps=None)) == kind.paper()
+    assert all(METHODS[name].solver({}).ridge == 0 for name in EXPERIMENTS["ablation"].methods)
 
 
 def test_methods_may_keep_their_own_sweeps_and_tolerance():

@@ -8,7 +8,7 @@ import ringlet
 from ringlet.report.history import plot_history
 from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
-from ringlet.solvers.records import SweepRecord
+from ringlet.results.records import SweepRecord
 
 WHITE = (255, 255, 255)
 

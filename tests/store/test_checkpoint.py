@@ -29,7 +29,7 @@ from ringlet.errors import (
     OutputError,
     RingletError,
 )
-from ringlet.solvers.records import Saved, SweepRecord
+from ringlet.results.records import Saved, SweepRecord
 from ringlet.store.checkpoint import FitCheckpoint, read_checkpoint
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.saved_state import named_cores, saved_cores, saved_number
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core, refold
 from ringlet.robust import Kernel
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.base import Problem
-from ringlet.solvers.engine.streamed_pass import Floats
-from ringlet.solvers.records import RunState, SweepReport
-from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import named_cores, saved_cores, saved_number
 from ringlet.solvers.sawrtrd.start import given_start
 from ringlet.sources import Survey
 

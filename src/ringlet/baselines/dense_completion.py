@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,15 @@ from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room
 from ringlet.baselines.tubal import TubalSlices
 from ringlet.checks import check_number
 from ringlet.execution import Threads
+from ringlet.results.records import SweepReport
+from ringlet.results.ring_snapshot import fill_empty
+from ringlet.ring.arrays import Floats
 from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
-from ringlet.solvers.records import SweepReport
-from ringlet.solvers.ring_snapshot import fill_empty
 from ringlet.solvers.sawrtrd.start import check_representable, measure
 
 __all__ = ["DenseCompletion", "DenseRun", "DenseSnapshot", "TubalRun", "row_room", "third_order"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _BLOCK_ARRAYS = 12  # arrays of a block's size that a thread works in
 

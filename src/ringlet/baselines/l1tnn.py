@@ -12,8 +12,8 @@ from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import ModeSplit, shrink_cost, shrink_room, soft
 from ringlet.baselines.tubal import FourierSlices
 from ringlet.execution import Threads
+from ringlet.results.records import SweepReport
 from ringlet.solvers.base import Problem, working_dtype
-from ringlet.solvers.records import SweepReport
 
 __all__ = ["L1TNN"]
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ringlet.baselines.dense_completion import DenseCompletion, DenseRun, Floats
+from ringlet.baselines.dense_completion import DenseCompletion, DenseRun
 from ringlet.baselines.dense_plan import DensePlan
 from ringlet.baselines.observed import RowBlock
 from ringlet.baselines.proximal import ModeSplit, shrink, soft, spectral_norm
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
+from ringlet.results.records import SweepReport
+from ringlet.ring.arrays import Floats
 from ringlet.solvers.base import Problem
-from ringlet.solvers.records import SweepReport
 
 __all__ = ["L1TRNN"]
 

@@ -1,15 +1,12 @@
 """The smoothed lp norm: as a loss with weights, and its proximal operator."""
 
-from typing import Any, TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Floats
 from ringlet.robust import Loss
 
 __all__ = ["lp_loss", "lp_prox"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _NEWTON_STEPS = 40  # at most; 6 for the defaults, 26 for the smallest eps and mu that make sense
 

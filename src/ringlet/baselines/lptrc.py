@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod, sqrt
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.lp_norm import lp_loss, lp_prox
@@ -16,22 +15,22 @@ from ringlet.baselines.subchain import HELD_NUMBERS, PIECE_NUMBERS, NormalEquati
 from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.saved_state import named_cores, saved_cores
 from ringlet.ring import GramChain
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import refold, unfold
 from ringlet.ring.gram import relative_change
 from ringlet.ring.ranks import unknowns_per_entry
 from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.core_plan import cut
-from ringlet.solvers.records import RunState, SweepReport
-from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import named_cores, saved_cores
-from ringlet.solvers.sawrtrd.penalties import automatic_ridge
+from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
 
 __all__ = ["SLICE_ENTRIES", "LpTRC"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _EPSILON = 0.01  # eps over the data's size
 _PENALTY = 20.0  # mu, for data of size 1
@@ -180,7 +179,7 @@ class LpTRCRun:
         self._steps = solver.steps or _STEPS[solver.method]
         if isinstance(solver.ridge, str):
             share = problem.survey.observed / prod(source.shape)
-            ridge = automatic_ridge(unknowns_per_entry(source.shape, problem.rank), share)
+            ridge = Penalties(None, ()).ridge_for(unknowns_per_entry(source.shape, problem.rank), share)
         else:
             ridge = float(solver.ridge)
         self._ridge = scale.penalty_unit * ridge

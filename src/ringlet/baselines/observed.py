@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Mapper
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.solvers.engine.block_work import LARGEST_ENTRY
 from ringlet.solvers.sawrtrd.start import Scale
 from ringlet.sources import Source
 
 __all__ = ["BLOCK_ENTRIES", "ObservedRows", "ObservedSlices", "RowBlock", "ordinary_range", "row_spans"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 BLOCK_ENTRIES = 1 << 16  # entries of the tensor in a block of rows
 _ORDINARY = 2.0  # entries farther from the centre than this number of data sizes are obvious outliers

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Mapper
+from ringlet.ring.arrays import Floats, Mapper
 
 __all__ = [
     "EIGEN_ARRAYS",
@@ -24,7 +24,6 @@ __all__ = [
     "spectral_norm",
 ]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Numbers: TypeAlias = NDArray[Any]  # real or complex
 
 _BLOCK_ENTRIES = 1 << 19

@@ -20,13 +20,12 @@ from ringlet.baselines.unfolding import block_entries, unfold_array, unfold_sour
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Mapper
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
-from ringlet.solvers.engine.streamed_pass import Floats
-from ringlet.solvers.records import RunState, SweepReport
-from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource, Source
 

@@ -20,7 +20,9 @@ from ringlet.baselines.row_sampler import RowSampler
 from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Mapper
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.saved_state import saved_array, saved_number
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import unfold
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
@@ -28,9 +30,6 @@ from ringlet.sampling.exact_leverage import PIECE_ENTRIES
 from ringlet.solvers.base import IterativeSolver, Problem, Solver, check_fits_machine, working_dtype
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.row_sampling import row_core
-from ringlet.solvers.engine.streamed_pass import Floats
-from ringlet.solvers.records import RunState, SweepReport
-from ringlet.solvers.saved_state import saved_array, saved_number
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource
 

@@ -15,13 +15,12 @@ from ringlet.baselines.unfolding import Unfolding, block_entries, unfold_array, 
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Mapper
+from ringlet.results.records import SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem, Solver, check_fits_machine, working_dtype
-from ringlet.solvers.engine.streamed_pass import Floats
-from ringlet.solvers.records import SweepReport
-from ringlet.solvers.ring_snapshot import RingSnapshot
 from ringlet.solvers.sawrtrd.start import check_representable
 
 __all__ = ["SequentialRun", "SequentialSVD", "Step", "Truncated", "balanced_factors", "left_vectors"]

@@ -1,17 +1,17 @@
 """The subchain of a core as a matrix, formed a piece at a time, and the normal equations of every slice."""
 
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core, merge
 from ringlet.sources.base import slabs
 
 __all__ = ["HELD_NUMBERS", "PIECE_NUMBERS", "NormalEquations", "Subchain", "weighted_grams"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 HELD_NUMBERS = 1 << 23  # a subchain of up to this number of entries is formed once for all slices,
 PIECE_NUMBERS = 1 << 20  # a larger one in parts of this size

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ringlet.baselines.dense_completion import DenseCompletion, Floats, TubalRun, row_room, third_order
+from ringlet.baselines.dense_completion import DenseCompletion, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.observed import RowBlock, row_spans
 from ringlet.baselines.proximal import EIGEN_ARRAYS, ModeSplit, shrink_cost, shrink_room, soft
@@ -15,9 +15,9 @@ from ringlet.baselines.tubal import CosineSlices, OrthogonalSlices, TubalSlices
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.ring.arrays import Mapper
+from ringlet.results.records import SweepReport
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.solvers.base import Problem, working_dtype
-from ringlet.solvers.records import SweepReport
 
 __all__ = ["TNTV", "adjoint_difference", "forward_difference", "smooth"]
 

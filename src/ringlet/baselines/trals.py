@@ -13,6 +13,7 @@ import numpy as np
 
 from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
 from ringlet.execution import Placement, Threads
+from ringlet.results.records import RunState, SweepReport
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core
@@ -22,7 +23,6 @@ from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
 from ringlet.solvers.engine.gram_solve import GramFactor
 from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.records import RunState, SweepReport
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import Source
 

@@ -13,8 +13,7 @@ from ringlet.baselines.sequential_svd import SequentialSVD, Step, Truncated, bal
 from ringlet.baselines.unfolding import Unfolding
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
-from ringlet.ring.arrays import Mapper
-from ringlet.solvers.engine.streamed_pass import Floats
+from ringlet.ring.arrays import Floats, Mapper
 
 __all__ = ["TRSVD"]
 

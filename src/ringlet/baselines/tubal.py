@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from ringlet.baselines.proximal import Floats, ModeSplit, Numbers, shrink, spectral_norm
-from ringlet.ring.arrays import Mapper
+from ringlet.baselines.proximal import ModeSplit, Numbers, shrink, spectral_norm
+from ringlet.ring.arrays import Floats, Mapper
 
 __all__ = ["CosineSlices", "FourierSlices", "OrthogonalSlices", "TubalSlices"]
 

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ringlet.ring.arrays import Mapper
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.sampling import Purpose, stream
-from ringlet.solvers.engine.streamed_pass import Floats
 from ringlet.sources import Block, Source
 from ringlet.sources.base import slabs
 

@@ -18,7 +18,7 @@ from ringlet.api import decompose
 from ringlet.errors import ArgumentError
 from ringlet.experiments.noise import TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
-from ringlet.solvers.result import Fit
+from ringlet.results.fit import Fit
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.sources import as_source
 

@@ -16,7 +16,7 @@ from ringlet.bench.naive import naive_sweep
 from ringlet.execution import Profile, Threads
 from ringlet.execution.memory import peak_memory
 from ringlet.solvers.base import Problem
-from ringlet.solvers.sawrtrd.algorithm import start_run
+from ringlet.solvers.sawrtrd.run import start_run
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.solvers.sawrtrd.start import random_start
 from ringlet.sources import as_source, survey

@@ -12,10 +12,10 @@ from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.execution import DaskExecutor
 from ringlet.restoration.inputs import Input
-from ringlet.solvers.records import Status
-from ringlet.solvers.result import Fit
+from ringlet.results.fit import Fit
+from ringlet.results.records import Status
+from ringlet.results.summary import size_fact
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
-from ringlet.solvers.summary import size_fact
 from ringlet.sources.kinds import split_key
 from ringlet.store.atomic import output_target
 

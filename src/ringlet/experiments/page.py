@@ -19,6 +19,7 @@ from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS
 from ringlet.experiments.noise import NOISES
 from ringlet.experiments.summary import Row, latest
+from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.sources.media import import_pillow
 from ringlet.store.atomic import atomic_output
 
@@ -91,6 +92,9 @@ def _demands(records: Sequence[Record]) -> str:
     sweeps = said(one.get("sweeps", "its own number of") for one in settings)
     words = f"Tensors of {shapes} entries. " if shapes else ""
     words += f"Rank {ranks}, for methods that have one. " if ranks else ""
+    ours = {"ridge" in record["settings"] for record in records if METHODS[record["method"]].kind in (AWRTRD, SAWRTRD)}
+    penalties = " or ".join("as printed, without a ridge" if printed else "with a ridge" for printed in sorted(ours))
+    words += f"AWRTRD, SAWRTRD and its variants {penalties}. " if ours else ""
     return f"{words}At most {sweeps} sweeps a method."
 
 

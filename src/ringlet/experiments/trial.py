@@ -21,7 +21,7 @@ from ringlet.experiments.methods import METHODS, Method
 from ringlet.experiments.noise import Noise, TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr, relative_error, ssim
 from ringlet.report.pictures import show_missing
-from ringlet.solvers.result import Estimate, Fit
+from ringlet.results.fit import Estimate, Fit
 from ringlet.sources.dtypes import as_dtype
 from ringlet.store.outputs import write_array
 

@@ -6,7 +6,7 @@ from math import isfinite, nan
 from typing import Any
 
 from ringlet.report.style import INK, dress, new_figure
-from ringlet.solvers.records import SweepRecord
+from ringlet.results.records import SweepRecord
 
 __all__ = ["plot_history"]
 

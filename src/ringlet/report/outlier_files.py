@@ -8,7 +8,7 @@ from ringlet.errors import ArgumentError
 from ringlet.report.outliers import outlier_flags, outlier_map
 from ringlet.report.pictures import draw_outliers
 from ringlet.restoration.clean_entries import parts
-from ringlet.solvers.result import Fit
+from ringlet.results.fit import Fit
 from ringlet.sources.media import import_pillow
 from ringlet.sources.stores import import_zarr
 from ringlet.store.atomic import atomic_output

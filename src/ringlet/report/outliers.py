@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.solvers.result import Fit
+from ringlet.results.fit import Fit
 
 __all__ = ["outlier_flags", "outlier_map"]
 

@@ -10,7 +10,7 @@ from ringlet.errors import ArgumentError
 from ringlet.execution.memory import machine_memory
 from ringlet.restoration.clean_entries import Kept, clean_entries, fill
 from ringlet.restoration.inputs import Input
-from ringlet.solvers.result import Fit
+from ringlet.results.fit import Fit
 from ringlet.sources import ChunkedSource
 from ringlet.sources.labels import labelled
 

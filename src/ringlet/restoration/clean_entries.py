@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, warn
-from ringlet.solvers.result import Fit
+from ringlet.results.fit import Fit
 from ringlet.sources import Source
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.labels import plain_index

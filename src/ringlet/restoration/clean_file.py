@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ringlet.errors import ArgumentError, DataWarning, warn
 from ringlet.restoration.clean_entries import CleanEntries, Kept, clean_entries, fill, parts
 from ringlet.restoration.inputs import Input
-from ringlet.solvers.result import Fit
+from ringlet.results.fit import Fit
 from ringlet.sources import ChunkedSource, Source
 from ringlet.sources.array_files import names_in
 from ringlet.sources.groups import array_names

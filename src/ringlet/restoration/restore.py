@@ -14,8 +14,8 @@ from ringlet.restoration.clean_array import CleanArray
 from ringlet.restoration.clean_entries import Kept
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
+from ringlet.results.records import Status
 from ringlet.solvers.base import Solver
-from ringlet.solvers.records import Status
 from ringlet.store.atomic import check_outputs
 
 __all__ = ["restore"]

@@ -6,9 +6,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array64", "Mapper", "inverse_cholesky"]
+__all__ = ["Array64", "Floats", "Mapper", "inverse_cholesky"]
 
 Array64: TypeAlias = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.floating[Any]]
 Mapper: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # used like `map`
 
 

@@ -203,30 +203,30 @@ class GramChain:
         return full.reshape(c * c, *products.shape[1:])
 
     def _product(self, position: int, *, reverse: bool) -> Array64:
-        """Partial products of the transfer matrices before a position; in reverse, of those after it."""
-        products, neighbour = (self._suffix, position + 1) if reverse else (self._prefix, position - 1)
-        found = products[position]
-        if found is None:
-            found = self._pass_through(self._product(neighbour, reverse=reverse), neighbour, reverse=reverse)
-            products[position] = found
-        return found
+        """Partial products of the transfer matrices before a position; in reverse, of those after it.
 
-    def _pass_through(self, products: Array64, position: int, *, reverse: bool) -> Array64:
-        """Multiply partial products by one core's transfer matrix, formed or not, whichever is cheaper."""
-        core = self._cores[position]
+        They pass through one core after the other, its transfer matrix formed or not, whichever is cheaper.
+        """
+        kept, at = (self._suffix, position + 1) if reverse else (self._prefix, position - 1)
+        found = kept[position]
+        if found is not None:
+            return found
+        products, core, formed = self._product(at, reverse=reverse), self._cores[at], self._transfer[at]
         a, slices, b = core.shape
-        at_the_end = position == (len(self._cores) - 1 if reverse else 0)  # the products are the identity
-        formed = self._transfer[position]
+        at_the_end = at == (len(self._cores) - 1 if reverse else 0)  # the products are the identity
         if formed is None and not at_the_end and passes_unformed(a, slices, b, len(products)):
-            return sandwiches(products, core.swapaxes(0, 2) if reverse else core, self._mapper)
-        if formed is None:
-            formed = self._transfer[position] = transfer_matrix(core)
-        matrix, size = (formed.T, a) if reverse else (formed, b)
-        if at_the_end:
-            rows = np.ascontiguousarray(matrix[self._pairs[0] * self._narrowest + self._pairs[1]])
+            found = sandwiches(products, core.swapaxes(0, 2) if reverse else core, self._mapper)
         else:
-            rows = products.reshape(len(products), -1) @ matrix
-        return rows.reshape(len(products), size, size)
+            if formed is None:
+                formed = self._transfer[at] = transfer_matrix(core)
+            matrix, size = (formed.T, a) if reverse else (formed, b)
+            if at_the_end:
+                rows = np.ascontiguousarray(matrix[self._pairs[0] * self._narrowest + self._pairs[1]])
+            else:
+                rows = products.reshape(len(products), -1) @ matrix
+            found = rows.reshape(len(products), size, size)
+        kept[position] = found
+        return found
 
 
 def transfer_matrix(core: Core, other: Core | None = None) -> Array64:

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ringlet.api import decompose
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
+from ringlet.results.fit import Fit
 from ringlet.sklearn.row_model import RowModel, row_model
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.result import Fit
 
 __all__ = ["RingTable"]
 

@@ -14,12 +14,12 @@ from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor, Placement
 from ringlet.execution.memory import machine_memory
+from ringlet.results.records import RunState, Snapshot, SweepReport
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import normalise_rank
 from ringlet.robust import Kernel
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.records import RunState, Snapshot, SweepReport
-from ringlet.sources import Chunks, Source, Survey, survey
+from ringlet.sources import Source, Survey, survey
 
 __all__ = [
     "HurriedRun",
@@ -230,13 +230,6 @@ class Solver(ABC):
     @abstractmethod
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """What a fit of data of this shape and dtype needs; a BudgetError if it is more than `memory`."""
-
-    def plan_stored(
-        self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any], chunks: Chunks | None
-    ) -> Plan:
-        """The same for data in a store; methods that hold the data in memory need not know its chunks."""
-        del chunks
-        return self.plan(shape, rank, dtype)
 
     @abstractmethod
     def start(self, problem: Problem) -> AbstractContextManager[Run]:

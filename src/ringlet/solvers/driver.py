@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from ringlet.errors import ArgumentError, FormatError
+from ringlet.results.progress import ProgressLine
+from ringlet.results.records import Callback, Saved, State, Status, SweepRecord, SweepReport
 from ringlet.solvers.base import HurriedRun, PreparedRun, ResumableRun, Run, StopRule
-from ringlet.solvers.progress import ProgressLine
-from ringlet.solvers.records import Callback, Saved, State, Status, SweepRecord, SweepReport
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
 

@@ -26,8 +26,8 @@ from ringlet.errors import (
     MissingFileError,
     warn,
 )
+from ringlet.results.records import Saved
 from ringlet.solvers.base import Problem, Solver
-from ringlet.solvers.records import Saved
 from ringlet.sources.paths import exists
 from ringlet.store.atomic import TEMPORARY, atomic_output, output_target, sync_directory, write_parts
 from ringlet.store.fit_identity import describe_fit, differences

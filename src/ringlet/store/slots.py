@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import FormatError
-from ringlet.solvers.records import RunState, Saved, Status, SweepRecord
+from ringlet.results.records import RunState, Saved, Status, SweepRecord
 from ringlet.store.sealed import SealedFile, open_sealed, seal
 
 __all__ = ["Slot", "read_slot", "slot_content"]

@@ -20,10 +20,10 @@ from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
 from ringlet.errors import DataWarning
 from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS, SAMPLES, settings_for
+from ringlet.results.fit import Estimate, Fit
+from ringlet.results.records import Status
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import IterativeSolver, Solver
-from ringlet.solvers.records import Status
-from ringlet.solvers.result import Estimate, Fit
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
 
 __all__ = ["AUTO", "FINISHED", "GRID", "PEERS", "PLAIN", "RIVALS", "SAME_RANK", "measure"]

@@ -20,9 +20,9 @@ from ringlet.report.metrics import psnr, ssim
 from ringlet.report.outliers import outlier_map
 from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
 from ringlet.report.style import import_matplotlib
+from ringlet.results.fit import Fit
+from ringlet.results.records import Status
 from ringlet.ring import TensorRing
-from ringlet.solvers.records import Status
-from ringlet.solvers.result import Fit
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.sources.dtypes import as_dtype
 from ringlet.store.atomic import atomic_output, check_outputs

@@ -7,11 +7,12 @@ gradient while it is in the cache.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.core_plan import CorePlan, Piece, SliceBlock
@@ -20,7 +21,6 @@ from ringlet.sources import Source
 
 __all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Weights"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Observed: TypeAlias = NDArray[np.bool_] | None
 
 LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in data ranges, by bytes of the working precision: no square of them overflows

@@ -7,9 +7,9 @@ from math import ceil
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.execution import Placement
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core, unfold
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.block_work import Weights
@@ -20,7 +20,6 @@ from ringlet.sources import Source
 
 __all__ = ["ClusterRegions", "region_tasks"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Region: TypeAlias = tuple[slice, ...]
 
 _TASKS_A_SLOT = 4  # sent at a time: slots that are done early find work, and the driver's memory is not filled

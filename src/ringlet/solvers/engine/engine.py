@@ -6,13 +6,14 @@ can be read while this one is used. An engine keeps memory and readers between u
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core
-from ringlet.sampling import ChunkDraw, Purpose, draw_entries, draw_subtensor, sample_sizes, stream, subset
+from ringlet.sampling import ChunkDraw, Purpose, draw_entries, draw_subtensor, stream
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.cluster_regions import ClusterRegions
 from ringlet.solvers.engine.core_plan import plan_core
@@ -25,9 +26,8 @@ from ringlet.solvers.engine.streamed_pass import Pass, Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource, Source
 
-__all__ = ["Engine", "Moment", "draw_pilot"]
+__all__ = ["Engine", "Moment", "pilot_entries"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Indices: TypeAlias = tuple[NDArray[np.intp], ...]
 Moment: TypeAlias = tuple[int, int]  # a sweep and a mode: one core update
 
@@ -61,8 +61,7 @@ class Engine:
         self._sampling, self._by_rows = sampling, sampling.by_rows
         self._data_range = data_range
         self.resources = resources
-        self._weights_room: Floats = np.empty(0)
-        self._gram_room = np.zeros(0)
+        self._here = Resources(workspace=resources.workspace, profile=resources.profile)  # for small passes
         self._chunk_draws: list[ChunkDraw] | None = None
         self._held: Ahead[Moment, ArraySource] | None = None
         self._regions: Regions | None = None
@@ -112,28 +111,28 @@ class Engine:
         The pilot of a fit that uses all of a store comes from few chunks.
         """
         if self._regions is not None:
-            entries = _pilot_entries(sketch.sizes)
-            chosen = draw_entries(sketch.source, entries, self._seed, Purpose.PILOT, *moment)
+            chosen = draw_entries(sketch.source, pilot_entries(sketch.sizes), self._seed, Purpose.PILOT, *moment)
             index: Indices = tuple(np.arange(len(part)) for part in chosen)
             source: Source = hold(sketch.source, chosen, tuple(range(len(chosen))))
         else:
-            chosen = draw_pilot(sketch.sizes, stream(self._seed, Purpose.PILOT, *moment))
+            rng = stream(self._seed, Purpose.PILOT, *moment)
+            chosen = draw_subtensor(sketch.sizes, pilot_entries(sketch.sizes), rng)
             index = tuple([indices[part] for indices, part in zip(sketch.index, chosen, strict=True)])
             source = sketch.source
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
         pilot = Sketch(source, sketch.mode, index, cores)
-        here = Resources(workspace=self.resources.workspace, profile=self.resources.profile)
-        return StreamedPass(pilot, self._data_range, here).residuals()
+        return StreamedPass(pilot, self._data_range, self._here).residuals()
 
     def pass_over(self, sketch: Sketch, mode: int, plan: FitPlan) -> Pass:
         """The pass that core `mode` is updated from."""
         regions, resources = self._regions, self.resources
         placement = resources.placement
         if regions is None:
-            kept = plan.kept_entries if plan.cores[mode].keeps_weights else 0
-            if kept > self._weights_room.size:
-                self._weights_room = np.empty(kept, sketch.cores[sketch.mode].dtype)
-            return StreamedPass(sketch, self._data_range, resources, self._weights_room if kept else None)
+            room = None
+            if plan.cores[mode].keeps_weights:
+                dtype = sketch.cores[sketch.mode].dtype
+                room = resources.workspace.array("kept weights", (plan.kept_entries,), dtype)
+            return StreamedPass(sketch, self._data_range, resources, room)
         if placement is not None and len(regions.blocks) >= placement.slots:
             return ClusterRegions(regions.blocks, sketch, self._data_range, placement)
 
@@ -147,12 +146,6 @@ class Engine:
             return StreamedPass(part, self._data_range, resources)
 
         return RegionPass(regions.blocks, sketch.cores, mode, over)
-
-    def gram_room(self, size: int) -> NDArray[np.float64]:
-        """Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it."""
-        if self._gram_room.size < size * size:
-            self._gram_room = np.zeros(size * size)
-        return self._gram_room[: size * size].reshape(size, size)
 
     def close(self) -> None:
         """Stop reading ahead."""
@@ -177,11 +170,6 @@ class Engine:
         return hold(self._source, index, order)
 
 
-def draw_pilot(sizes: Sequence[int], rng: np.random.Generator) -> Indices:
-    """A small random part of a sketch of these sizes, one array of indices a mode."""
-    chosen = sample_sizes(sizes, _pilot_entries(sizes))
-    return tuple([subset(length, size, rng) for length, size in zip(sizes, chosen, strict=True)])
-
-
-def _pilot_entries(sizes: Sequence[int]) -> int:
+def pilot_entries(sizes: Sequence[int]) -> int:
+    """How many entries of a sketch of these sizes make a pilot."""
     return min(max(prod(sizes) // _PILOT_SHARE, _PILOT_LEAST), _PILOT_MOST)

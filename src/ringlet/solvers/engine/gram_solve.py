@@ -6,16 +6,14 @@ bits do not depend on their number. The factor is computed in float64 and applie
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Mapper, inverse_cholesky
+from ringlet.ring.arrays import Array64, Floats, Mapper, inverse_cholesky
 
 __all__ = ["DenseGram", "Gram", "GramFactor", "solve_once"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _TILE = 256
 _ROWS = 256

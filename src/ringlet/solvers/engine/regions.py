@@ -1,11 +1,10 @@
 """Passes over all entries of stored data, in regions of whole chunks: one is in memory while the next is being read."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core, unfold
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.block_work import Weights
@@ -16,8 +15,6 @@ from ringlet.sources import ArraySource, Source
 from ringlet.sources.base import aligned_blocks
 
 __all__ = ["RegionPass", "Regions"]
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Regions:

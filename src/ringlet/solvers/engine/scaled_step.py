@@ -4,15 +4,15 @@ One step serves fits, slices that are appended to a ring, and the refresh of the
 what is added to the loss of the data: a `Penalty`.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.gram_solve import solve_once
@@ -21,7 +21,6 @@ from ringlet.solvers.engine.streamed_pass import Pass
 
 __all__ = ["CorePenalty", "Penalty", "scaled_step", "solver_of"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Solve: TypeAlias = Callable[[Floats], Floats]
 
 _BLOCK_NUMBERS = 1 << 18  # of a core that are worked on at once: temporaries stay small
@@ -64,14 +63,11 @@ class CorePenalty:
 
     def pull(self, gradient: Floats, rows: Floats) -> Floats:
         """``d - ridge s A - smooth s L A``."""
-        number, shares = gradient.dtype.type, self.shares
+        number, shares, d = gradient.dtype.type, self.shares, gradient
         if self.ridge:
-
-            def of_block(block: slice) -> None:
-                gradient[block] -= (number(self.ridge) * shares[block]) * rows[block]
-
-            for _ in self.mapper(of_block, _blocks(rows)):
-                pass
+            ridge = number(self.ridge)
+            pulls = self.mapper(lambda i: np.subtract(d[i], (ridge * shares[i]) * rows[i], out=d[i]), _blocks(rows))
+            deque(pulls, maxlen=0)
         if self.smooth:
             moved = rows if self.before is None else np.concatenate([self.before, rows])
             gradient -= number(self.smooth * float(shares.mean())) * laplacian(moved)[len(moved) - len(rows) :]
@@ -129,24 +125,19 @@ def scaled_step(
     mapper : callable
         Used like `map` for independent pieces.
     """
-    rows = data.rows
+    rows, blocks = data.rows, _blocks(data.rows)
     d, weights = data.gradient(kernel)  # d = (W o P o (X - A S^T)) S
     if penalty is not None:
         d = penalty.pull(d, rows)
     h = d.astype(rows.dtype, copy=False) if solve is None else solve(d)  # h = d (G + lambda I)^-1
-    numerator = sum(mapper(lambda block: float(np.vdot(d[block], h[block])), _blocks(rows)))
+    numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks))
     denominator = data.curvature(h, weights) + (0.0 if penalty is None else penalty.curvature(h))
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if eta == 0.0 or not isfinite(eta):
         return None
-
-    def move(block: slice) -> None:  # A + eta h, where h was
-        h[block] *= h.dtype.type(eta)
-        h[block] += rows[block]
-
-    for _ in mapper(move, _blocks(rows)):
-        pass
-    return h
+    length = h.dtype.type(eta)
+    deque(mapper(lambda i: np.add(np.multiply(h[i], length, out=h[i]), rows[i], out=h[i]), blocks), maxlen=0)
+    return h  # A + eta h, where h was
 
 
 def _blocks(rows: Floats) -> list[slice]:

@@ -7,18 +7,16 @@ mu share one factorisation. Slices that follow a fixed one have sines in place o
 """
 
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.engine.gram_solve import GramFactor
 
 __all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _BAND = 3.0  # frequencies whose shifts differ by less than this factor share a factorisation
 _FLOOR = 1e-3  # shifts below this part of the mean diagonal of G count as the same

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Mapper
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, unfold
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Weights
@@ -24,7 +24,6 @@ from ringlet.sources import Source
 
 __all__ = ["Pass", "Sketch", "StreamedPass"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
 
 

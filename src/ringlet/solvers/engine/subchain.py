@@ -9,19 +9,16 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
 from threading import local
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.execution import Placement, Profile
-from ringlet.ring.arrays import Mapper
+from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, merge
 from ringlet.solvers.engine.core_plan import CorePlan
 
 __all__ = ["Operator", "Resources", "Workspace", "build_operator"]
-
-Floats: TypeAlias = NDArray[np.floating[Any]]
 
 
 class Workspace(local):
@@ -31,11 +28,11 @@ class Workspace(local):
         self._arrays: dict[tuple[str, Any], Floats] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
-        """An uninitialised array; the previous one of the same name and dtype is void."""
+        """An array of any finite numbers; the previous one of the same name and dtype is void."""
         size = prod(shape)
         flat = self._arrays.get((name, dtype))
         if flat is None or flat.size < size:
-            flat = self._arrays[name, dtype] = np.empty(size, dtype)
+            flat = self._arrays[name, dtype] = np.zeros(size, dtype)
         return flat[:size].reshape(shape)
 
 

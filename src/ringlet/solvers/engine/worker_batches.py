@@ -6,12 +6,13 @@ Which pieces go together changes no bit of the result: pieces are computed and s
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.execution import LEAST_SECONDS
+from ringlet.ring.arrays import Floats
 from ringlet.solvers.engine.block_work import BlockWork, PassInputs
 from ringlet.solvers.engine.core_plan import CorePlan, Piece
 from ringlet.solvers.engine.prefetch import hold
@@ -20,7 +21,6 @@ from ringlet.sources import ArraySource, Source
 
 __all__ = ["ENTRY_SECONDS", "Batch", "batch_count", "split_pieces", "work_on_batch"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Result = TypeVar("Result")
 
 _BATCHES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work

@@ -14,15 +14,16 @@ A state is immutable and a step gives a new one. To try something is to take a s
 what comes out. The cores are those of the data divided by their range. AWRTRD is the same with all indices.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf, isfinite, isnan, nan, prod
 
 import numpy as np
 
-from ringlet.errors import FormatError
-from ringlet.execution import Placement, Profile, Threads
+from ringlet.execution import Placement
+from ringlet.results.records import SweepReport
+from ringlet.results.saved_state import NOT_SAVED
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
@@ -34,14 +35,11 @@ from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.scaled_step import CorePenalty, Solve, scaled_step, solver_of
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.records import RunState, SweepReport
-from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import NOT_SAVED, by_name, from_names
 from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
 
-__all__ = ["Algorithm", "CoreReport", "FitState", "RingRun", "resumed_state", "start_run"]
+__all__ = ["Algorithm", "CoreReport", "FitState"]
 
 _IDLE_SWEEPS = 3  # sweeps without a move, on samples that hold data, that end a fit
 _ENTRIES_PER_UNKNOWN = 20  # observed entries of a slice for each of its unknowns: enough while a ring is small,
@@ -133,35 +131,6 @@ class Algorithm:
     last_sweep: int | None = None
     beside: int = 0
 
-    @classmethod
-    def of(
-        cls, settings: RobustRing, problem: Problem, resources: Resources, *, tuned: bool = False, beside: int = 0
-    ) -> "Algorithm":
-        """Measure the data, and open them for reading. In a fit that is `tuned`, sweeps need not follow each other."""
-        plan = settings.plan_of(problem, problem.rank, beside)
-        scale = measure(problem.source, problem.survey, problem.seed)
-        check_representable(scale.data_range, working_dtype(problem.source.dtype, settings.dtype))
-        engine = Engine(problem, settings.sampling_rule(), scale.data_range, resources, reads_ahead=plan.reads_ahead)
-        shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
-        rule, last_sweep = settings.width_rule(), None if tuned else settings.sweeps
-        narrowing = rule.narrowing(scale.data_range, settings.sweeps)
-        return cls(settings, problem, scale, engine, rule, shares, narrowing, last_sweep, beside)
-
-    def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
-        """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
-        problem, scale, settings = self.problem, self.scale, self.settings
-        shape, dtype = problem.source.shape, working_dtype(problem.source.dtype, settings.dtype)
-        # No narrower in the first sweep: what stands out from a background is kept. A fixed width begins at the range.
-        narrowest = scale.reach if self.width_rule.rule is not None else 1.0
-        if problem.init is not None and rank is None:
-            cores = given_start(problem.init, shape, problem.rank, scale.data_range, dtype)
-            narrowest = 0.0
-        else:
-            cores = random_start(shape, rank or problem.rank, scale.centre, dtype, problem.seed, attempt)
-        bonds = tuple([core.shape[0] for core in cores])
-        plan, grams = settings.plan_of(problem, bonds, self.beside), GramChain(cores, self.mapper)
-        return FitState(tuple(cores), settings.penalties(len(shape)), inf, narrowest, 0, grams, plan)
-
     def sweep(self, state: FitState, number: int) -> tuple[FitState, SweepReport]:
         """Update every core once, in a sweep of this number."""
         reports, order = [], len(state.cores)
@@ -218,6 +187,35 @@ class Algorithm:
             settling=settling,
         )
 
+    @classmethod
+    def of(
+        cls, settings: RobustRing, problem: Problem, resources: Resources, *, tuned: bool = False, beside: int = 0
+    ) -> "Algorithm":
+        """Measure the data, and open them for reading. In a fit that is `tuned`, sweeps need not follow each other."""
+        plan = settings.plan_of(problem, problem.rank, beside)
+        scale = measure(problem.source, problem.survey, problem.seed)
+        check_representable(scale.data_range, working_dtype(problem.source.dtype, settings.dtype))
+        engine = Engine(problem, settings.sampling_rule(), scale.data_range, resources, reads_ahead=plan.reads_ahead)
+        shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
+        rule, last_sweep = settings.width_rule(), None if tuned else settings.sweeps
+        narrowing = rule.narrowing(scale.data_range, settings.sweeps)
+        return cls(settings, problem, scale, engine, rule, shares, narrowing, last_sweep, beside)
+
+    def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
+        """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
+        problem, scale, settings = self.problem, self.scale, self.settings
+        shape, dtype = problem.source.shape, working_dtype(problem.source.dtype, settings.dtype)
+        # No narrower in the first sweep: what stands out from a background is kept. A fixed width begins at the range.
+        narrowest = scale.reach if self.width_rule.rule is not None else 1.0
+        if problem.init is not None and rank is None:
+            cores = given_start(problem.init, shape, problem.rank, scale.data_range, dtype)
+            narrowest = 0.0
+        else:
+            cores = random_start(shape, rank or problem.rank, scale.centre, dtype, problem.seed, attempt)
+        bonds = tuple([core.shape[0] for core in cores])
+        plan, grams = settings.plan_of(problem, bonds, self.beside), GramChain(cores, self.mapper)
+        return FitState(tuple(cores), settings.penalties(len(shape)), inf, narrowest, 0, grams, plan)
+
     def with_cores(self, state: FitState, cores: Sequence[Core]) -> FitState:
         """The state with other cores, of other bonds perhaps."""
         rank = tuple([core.shape[0] for core in cores])
@@ -242,7 +240,7 @@ class Algorithm:
         shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
         return replace(self, problem=problem, engine=engine, shares=shares)
 
-    @property
+    @cached_property
     def mapper(self) -> Mapper:
         """Used like `map` for independent pieces of work."""
         return self.engine.resources.mapper
@@ -276,7 +274,9 @@ class Algorithm:
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
         shares = (self.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
-        solve = solver_of(gram, ridge, smooth, self.mapper, self.engine.gram_room(gram.size))
+        # Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it.
+        room = self.engine.resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8"))
+        solve = solver_of(gram, ridge, smooth, self.mapper, np.asarray(room, np.float64))
         profile = self.engine.resources.profile
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
@@ -291,80 +291,3 @@ class Algorithm:
         observed = self.problem.survey.observed / prod(source.shape)
         enough = max(int(_ENTRIES_PER_UNKNOWN * unknowns / observed), _LEAST_ENTRIES // length) + 1
         return enough if enough < min(self.settings.sampling_rule().samples or inf, columns) else None
-
-
-class RingRun:
-    """A fit of a given rank under way, as the driver sees it."""
-
-    def __init__(self, algorithm: Algorithm) -> None:
-        self._algorithm = algorithm
-        self._state = algorithm.init()
-
-    @property
-    def scale(self) -> Scale:
-        """Robust measures of the data."""
-        return self._algorithm.scale
-
-    @property
-    def penalties(self) -> Penalties:
-        """As given."""
-        return self._state.penalties
-
-    @property
-    def kernel(self) -> Kernel:
-        """Loss and width, in the data's units."""
-        return Kernel(self._state.sigma, LOSSES[self._algorithm.settings.loss])
-
-    def sweep(self, number: int) -> SweepReport:
-        """Update every core once."""
-        self._state, report = self._algorithm.sweep(self._taken(), number)
-        return report
-
-    def _taken(self) -> FitState:
-        """The state; without its Gram matrices it stays here, too, in case the sweep is interrupted."""
-        state = self._state
-        self._state = self._algorithm.released(state)
-        return state
-
-    def snapshot(self) -> RingSnapshot:
-        """The present model."""
-        return RingSnapshot(self._state.cores, self.scale.data_range, self._algorithm.problem.survey.empty)
-
-    def state(self) -> RunState:
-        """The fields of the state; draws depend on the sweep's number alone."""
-        return by_name(self._state)
-
-    def resume(self, state: RunState) -> None:
-        """Continue from a state."""
-        self._state = resumed_state(self._algorithm, self._state, state)
-
-
-@contextmanager
-def start_run(settings: RobustRing, problem: Problem, profile: Profile | None = None) -> Iterator[RingRun]:
-    """Begin a fit of a given rank; the driver sweeps it."""
-    with Threads(settings.threads) as threads, problem.place() as placement:
-        resources = Resources(threads.run, placement, profile)
-        algorithm = Algorithm.of(settings, problem, resources)
-        with closing(algorithm.engine):
-            yield RingRun(algorithm)
-
-
-def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitState:
-    """A state from its fields, as they were saved; its cores must make a ring of the data."""
-    state = from_names(like, saved)
-    shapes, shape = [core.shape for core in state.cores], algorithm.problem.source.shape
-    bonds = [(found[0], found[2]) for found in shapes if len(found) == 3]
-    closes = len(bonds) == len(shapes) and all(
-        after == bonds[k - len(bonds) + 1][0] for k, (_, after) in enumerate(bonds)
-    )
-    if not closes or tuple(found[1] for found in shapes) != shape:
-        raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of shape {shape}")
-    for name in ("sigma", "narrowest", "idle_sweeps", "penalties.ridge", "penalties.smooth", "penalties.width"):
-        if name in saved and np.min(saved[name]) < 0:
-            raise FormatError(f"{name!r} of the state is negative")
-    if state.penalties.width == 0:
-        raise FormatError("'penalties.width' of the state is zero")
-    rank = tuple(before for before, _ in bonds)
-    plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
-    state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)
-    return replace(state, last_gram=state.grams.unfolding_gram(len(shape) - 1))

@@ -130,12 +130,6 @@ class RobustRing(IterativeSolver):
             )
         )
 
-    def plan_stored(
-        self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any], chunks: Chunks | None
-    ) -> FitPlan:
-        """The plan of reading data in a store chunk by chunk."""
-        return self.plan(shape, rank, dtype, chunks)
-
     def plan_of(self, problem: Problem, rank: tuple[int, ...], beside: int = 0) -> FitPlan:
         """The plan of a fit of this rank; refused if it needs more memory than the machine has."""
         source = problem.source

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from ringlet.execution import Threads
+from ringlet.results.fit import ExtendOptions, Fit
+from ringlet.results.records import Status, SweepRecord
 from ringlet.ring import TensorRing
 from ringlet.ring.gram import relative_change
 from ringlet.robust import LOSSES, Kernel
-from ringlet.solvers.records import Status, SweepRecord
-from ringlet.solvers.result import ExtendOptions, Fit
 from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.streaming.new_slices import Slices, checked_slices
 from ringlet.solvers.streaming.run import ExtensionRun

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, prod
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.results.fit import ExtendOptions
+from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring import GramChain, TensorRing
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.chain import Core, refold, unfold
 from ringlet.ring.gram import KroneckerSum, relative_change
 from ringlet.ring.mixed import mixed_gram
@@ -17,20 +19,17 @@ from ringlet.ring.ranks import unknowns_per_entry
 from ringlet.robust import LOSSES, NARROWING, Kernel, PilotStats
 from ringlet.sampling import Purpose, draw_subtensor, stream
 from ringlet.solvers.engine.block_work import Weights
-from ringlet.solvers.engine.engine import draw_pilot
+from ringlet.solvers.engine.engine import pilot_entries
 from ringlet.solvers.engine.gram_solve import GramFactor
 from ringlet.solvers.engine.scaled_step import CorePenalty, scaled_step, solver_of
 from ringlet.solvers.engine.smoothness import FollowingFactor, laplacian, roughness
 from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.result import ExtendOptions
-from ringlet.solvers.ring_snapshot import fill_empty
 from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.streaming.new_slices import Slices
 
 __all__ = ["ExtensionRun"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 Indices: TypeAlias = tuple[NDArray[np.intp], ...]
 
 _ENTRIES_PER_UNKNOWN = 256  # of a sketch of a new slice, at least: the slice is solved from that sketch alone
@@ -186,7 +185,8 @@ class ExtensionRun:
 
     def _measure(self) -> bool:
         """Measure the kernel width on a pilot, if that holds data; whether the width is still narrowing."""
-        chosen = draw_pilot([len(indices) for indices in self._index], self._rng)
+        sizes = [len(indices) for indices in self._index]
+        chosen = draw_subtensor(sizes, pilot_entries(sizes), self._rng)
         index = tuple(indices[part] for indices, part in zip(self._index, chosen, strict=True))
         residuals = self._stream(self._sketch(self._mode, index)).residuals()
         if not residuals.size:

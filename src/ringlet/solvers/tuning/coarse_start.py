@@ -14,11 +14,11 @@ import numpy as np
 
 from ringlet.errors import BudgetError
 from ringlet.execution import Threads
+from ringlet.results.records import Status
 from ringlet.ring import TensorRing
 from ringlet.solvers.base import Problem, first_look, working_dtype
 from ringlet.solvers.driver import RunOptions, drive
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.records import Status
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes

@@ -12,16 +12,17 @@ from math import inf, isnan, nan, prod
 
 from ringlet.errors import ArgumentError, DataWarning, FormatError, warn
 from ringlet.execution import Placement, Threads
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.saved_state import by_name, from_names
 from ringlet.ring import TensorRing
 from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.records import RunState, SweepReport
-from ringlet.solvers.ring_snapshot import RingSnapshot
-from ringlet.solvers.saved_state import by_name, from_names
-from ringlet.solvers.sawrtrd.algorithm import Algorithm, resumed_state
+from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import Scale, given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth, GrowthState
 from ringlet.solvers.tuning.holdout import hide, holdout_memory

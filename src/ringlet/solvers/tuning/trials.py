@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from ringlet.results.records import SweepReport
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import parameters
-from ringlet.solvers.records import SweepReport
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
 from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters

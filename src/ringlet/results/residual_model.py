@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.ring.arrays import Floats
 from ringlet.ring.ranks import bond_limits
 from ringlet.robust.background import background
 from ringlet.robust.error_model import ErrorModel, Leverage, fit_error_model
@@ -23,7 +24,6 @@ from ringlet.sources.base import Block, aligned_blocks
 
 __all__ = ["ResidualModel", "ResidualSample", "draw_sample", "error_model", "residual_model", "sample_blocks"]
 
-Floats: TypeAlias = NDArray[np.floating[Any]]
 ReadResiduals: TypeAlias = Callable[[Block], tuple[NDArray[Any], NDArray[np.float64]]]
 
 _SAMPLED_ENTRIES = 1 << 19  # a second's work

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ringlet.errors import FormatError
-from ringlet.solvers.saved_state import NOT_SAVED, by_name, from_names, named_cores, saved_cores
+from ringlet.results.saved_state import NOT_SAVED, by_name, from_names, named_cores, saved_cores
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring import TensorRing
-from ringlet.robust import Kernel
-from ringlet.robust.error_model import ErrorModel
-from ringlet.solvers.residual_model import (
+from ringlet.results.residual_model import (
     ResidualModel,
     ResidualSample,
     draw_sample,
     error_model,
     residual_model,
 )
+from ringlet.ring import TensorRing
+from ringlet.robust import Kernel
+from ringlet.robust.error_model import ErrorModel
 from ringlet.sources import Source
 from ringlet.sources.base import Block
 from ringlet.sources.dtypes import as_dtype

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import FormatError
+from ringlet.results.records import RunState
 from ringlet.ring.chain import Core
-from ringlet.solvers.records import RunState
 
 __all__ = ["NOT_SAVED", "by_name", "from_names", "named_cores", "saved_array", "saved_cores", "saved_number"]
 

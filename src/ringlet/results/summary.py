@@ -5,7 +5,7 @@ from html import escape
 from math import isfinite, log10
 
 from ringlet.amounts import format_bytes
-from ringlet.solvers.records import SweepRecord
+from ringlet.results.records import SweepRecord
 
 __all__ = ["Facts", "card", "history_facts", "line", "size_fact"]
 

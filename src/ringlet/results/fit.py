@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from ringlet.amounts import percent
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
+from ringlet.results.entry_views import EntryViews
+from ringlet.results.fitted_entries import FittedEntries
+from ringlet.results.records import Status, SweepRecord
+from ringlet.results.summary import Facts, card, history_facts, line, size_fact
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
-from ringlet.solvers.entry_views import EntryViews
-from ringlet.solvers.fitted_entries import FittedEntries
-from ringlet.solvers.records import Status, SweepRecord
-from ringlet.solvers.summary import Facts, card, history_facts, line, size_fact
 from ringlet.sources import Chunks, Source
 from ringlet.sources.labels import Labels
 

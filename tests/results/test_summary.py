@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ringlet import AWRTRD, baselines, complete, decompose
-from ringlet.solvers.summary import size_fact
+from ringlet.results.summary import size_fact
 
 RNG = np.random.default_rng(0)
 X = np.fromfunction(lambda i, j, k: np.sin(i / 9) * np.cos(j / 7) + k, (30, 25, 4)) + RNG.normal(0, 0.05, (30, 25, 4))

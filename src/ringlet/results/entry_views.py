@@ -9,8 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
-from ringlet.solvers.fitted_entries import FittedEntries
-from ringlet.solvers.selection import Index, evaluate
+from ringlet.results.fitted_entries import FittedEntries
+from ringlet.results.selection import Index, evaluate
 from ringlet.sources.base import Block
 from ringlet.sources.labels import Labels, Quantity, labelled
 

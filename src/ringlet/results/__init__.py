@@ -1,0 +1,1 @@
+"""What a fit tells: while it runs, where it is set aside, and when it is done."""

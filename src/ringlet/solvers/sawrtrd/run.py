@@ -1,0 +1,100 @@
+"""A fit of a given rank under way: what the driver sweeps, and what a checkpoint resumes."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from ringlet.errors import FormatError
+from ringlet.execution import Profile, Threads
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.saved_state import by_name, from_names
+from ringlet.ring import GramChain
+from ringlet.robust import LOSSES, Kernel
+from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
+from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.start import Scale
+
+__all__ = ["RingRun", "resumed_state", "start_run"]
+
+
+class RingRun:
+    """A fit of a given rank under way, as the driver sees it."""
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        self._algorithm = algorithm
+        self._state = algorithm.init()
+
+    @property
+    def scale(self) -> Scale:
+        """Robust measures of the data."""
+        return self._algorithm.scale
+
+    @property
+    def penalties(self) -> Penalties:
+        """As given."""
+        return self._state.penalties
+
+    @property
+    def kernel(self) -> Kernel:
+        """Loss and width, in the data's units."""
+        return Kernel(self._state.sigma, LOSSES[self._algorithm.settings.loss])
+
+    def sweep(self, number: int) -> SweepReport:
+        """Update every core once."""
+        self._state, report = self._algorithm.sweep(self._taken(), number)
+        return report
+
+    def _taken(self) -> FitState:
+        """The state, of which the sweep alone holds the Gram matrices; without them it stays for an interruption."""
+        state = self._state
+        self._state = self._algorithm.released(state)
+        return state
+
+    def snapshot(self) -> RingSnapshot:
+        """The present model."""
+        return RingSnapshot(self._state.cores, self.scale.data_range, self._algorithm.problem.survey.empty)
+
+    def state(self) -> RunState:
+        """The fields of the state; draws depend on the sweep's number alone."""
+        return by_name(self._state)
+
+    def resume(self, state: RunState) -> None:
+        """Continue from a state."""
+        self._state = resumed_state(self._algorithm, self._state, state)
+
+
+@contextmanager
+def start_run(settings: RobustRing, problem: Problem, profile: Profile | None = None) -> Iterator[RingRun]:
+    """Begin a fit of a given rank; the driver sweeps it."""
+    with Threads(settings.threads) as threads, problem.place() as placement:
+        resources = Resources(threads.run, placement, profile)
+        algorithm = Algorithm.of(settings, problem, resources)
+        with closing(algorithm.engine):
+            yield RingRun(algorithm)
+
+
+def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitState:
+    """A state from its fields, as they were saved; its cores must make a ring of the data."""
+    state = from_names(like, saved)
+    shapes, shape = [core.shape for core in state.cores], algorithm.problem.source.shape
+    bonds = [(found[0], found[2]) for found in shapes if len(found) == 3]
+    closes = len(bonds) == len(shapes) and all(
+        after == bonds[k - len(bonds) + 1][0] for k, (_, after) in enumerate(bonds)
+    )
+    if not closes or tuple(found[1] for found in shapes) != shape:
+        raise FormatError(f"the cores of the state have shapes {shapes}, which make no ring of shape {shape}")
+    for name in ("sigma", "narrowest", "idle_sweeps", "penalties.ridge", "penalties.smooth", "penalties.width"):
+        if name in saved and np.min(saved[name]) < 0:
+            raise FormatError(f"{name!r} of the state is negative")
+    if state.penalties.width == 0:
+        raise FormatError("'penalties.width' of the state is zero")
+    rank = tuple(before for before, _ in bonds)
+    plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
+    state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)
+    return replace(state, last_gram=state.grams.unfolding_gram(len(shape) - 1))
