@@ -43,7 +43,7 @@ def answer(
 
     Examples
     --------
-    >>> truth = np.add.outer(np.arange(40.0), np.arange(30.0)) ** 2
+    >>> truth = np.add.outer(np.arange(80.0), np.arange(90.0)) ** 2
     >>> damaged = truth.copy()
     >>> damaged[5::7, 3::5] = 0
     >>> restored, weights = answer(Entries(damaged, None, ring=np.full_like(truth, truth.mean())))

@@ -37,8 +37,10 @@ class Filling:
         A squared difference that is no edge.
     smooths_ring : bool
         Whether smoothed copies of the ring are among the predictions.
+    hidden : int
+        Number of the hidden entries.
     ring_error, error : float
-        Mean squares at the hidden entries, of the ring and of what was filled.
+        Mean squares at these, of the ring and of what was filled.
     """
 
     modes: NeighbourModes
@@ -46,6 +48,7 @@ class Filling:
     passes: tuple[Stack, ...]
     flat: float
     smooths_ring: bool
+    hidden: int
     ring_error: float
     error: float
 
@@ -86,7 +89,9 @@ def learn_filling(
     passes = [
         _step(works, chosen, [work.guided(flat) for work in works]) for _ in range(_PASSES if modes.ordered else 0)
     ]
-    return Filling(modes, first, tuple(passes), flat, smooths_ring, ring_error, _error(works, chosen))
+    return Filling(
+        modes, first, tuple(passes), flat, smooths_ring, sum(map(len, chosen)), ring_error, _error(works, chosen)
+    )
 
 
 class _Work:

@@ -23,10 +23,11 @@ HALO = _ROUNDS * JUDGING_RADIUS + max(FILLING_RADIUS, JUDGING_RADIUS)  # entries
 TRUSTED = 0.5  # least weight of an entry that counts in filling, and that is kept
 _TRAINING_ENTRIES = 60_000  # for one stack
 _HIDDEN = 0.05  # share of the trusted entries that are hidden to learn filling, if the ring has seen all
-_LEAST_UNSEEN = 1000  # entries from which filling is learned, if they were kept from the ring
+_LEAST_UNSEEN = 300  # entries from which filling is learned, if they were kept from the ring
 _FIRST_WIDTH = 3.0  # robust standard deviations from which a residual is doubted before neighbours are asked
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
 _LEAST_TAIL, _MOST_TAIL = 0.02, 0.4  # later
+_COEFFICIENTS = 60  # about: what is learned gains this number over that of hidden entries by chance
 _LEAST_GAIN = 0.01  # of the mean square at hidden entries: less detail than that is none
 
 
@@ -89,7 +90,8 @@ class LocalModel:
     @property
     def detail_pays(self) -> bool:
         """Whether the detail was nearer to hidden entries than the ring alone."""
-        return self.filling.error < (1 - _LEAST_GAIN) * self.filling.ring_error
+        chance = _COEFFICIENTS / max(self.filling.hidden, 1)
+        return self.filling.error < (1 - _LEAST_GAIN - chance) * self.filling.ring_error
 
     def apply(self, entries: Entries) -> Clean:
         """Judge and fill a block. Entries nearer than `HALO` to its border may differ from those in a larger block."""
@@ -98,12 +100,13 @@ class LocalModel:
         for this in self.rounds:
             said = Said.of(window, trust.weights, self.modes, this.stack)
             trust = judge(window, said, trust, self.modes.ordered, this)
-        return self.clean(window, trust.weights)
+        return self.clean(window, trust)
 
-    def clean(self, window: Window, weights: Array32) -> Clean:
-        """Fill and keep, by these weights."""
+    def clean(self, window: Window, trust: Trust) -> Clean:
+        """Fill and keep, by this trust."""
+        weights = trust.weights
         said = Said.of(window, weights, self.modes, self.last.stack)
-        variance = local_variance(said.errors, weights, weights, self.modes.ordered, self.last.variance)
+        variance = local_variance(said.errors, trust.calm, weights, self.modes.ordered, self.last.variance)
         noisy: Array32 = np.clip(np.float32(self.noise) / np.maximum(variance, np.float32(1e-30)), 0, 1)
         trusted = weights > TRUSTED
         predicted = np.where(trusted, said.prediction, self.filling.fill(window, trusted)).astype(np.float64)
@@ -148,13 +151,13 @@ def learn(
         if outliers is None:
             now = now.learned_again(_wrong(windows, trusts, now))
     weights = [trust.weights for trust in trusts]
-    final = [Trust(weight, weight) for weight in weights]
-    last, said = _learn_round(windows, final, modes, rng, (tail, now))
+    stack, said = _learn_neighbours(windows, weights, modes, rng)
+    last = Round(stack, _variance(trusts, [one.errors for one in said]), tail, now)
     filling = _learn_filling(windows, weights, modes, rng)
     inside = [weight * _inside(window, now) for window, weight in zip(windows, weights, strict=True)]
     noise = noise_variance(residuals, [one.errors for one in said], inside, modes.ordered)
     model = LocalModel(modes, origin, unit, start, doubted, tuple(rounds), last, filling, noise)
-    return model, [model.clean(window, weight) for window, weight in zip(windows, weights, strict=True)]
+    return model, [model.clean(window, trust) for window, trust in zip(windows, trusts, strict=True)]
 
 
 def first_trust(window: Window, outliers: OutlierModel, doubted: float) -> Trust:
@@ -175,10 +178,14 @@ def _learn_round(
 ) -> tuple[Round, list[Said]]:
     """A round by the trust of the one before, with a known share of the tail and known outliers."""
     stack, said = _learn_neighbours(windows, [trust.weights for trust in trusts], modes, rng)
-    pairs = zip(trusts, said, strict=True)
-    squares = sum(float(np.sum(trust.calm * one.nearest**2, dtype=np.float64)) for trust, one in pairs)
+    return Round(stack, _variance(trusts, [one.nearest for one in said]), *known), said
+
+
+def _variance(trusts: Sequence[Trust], errors: Sequence[Array32]) -> float:
+    """Mean square of trusted errors, the wide parts counted as if they were narrow."""
+    squares = sum(float(np.sum(t.calm * e**2, dtype=np.float64)) for t, e in zip(trusts, errors, strict=True))
     total = sum(float(np.sum(trust.weights, dtype=np.float64)) for trust in trusts)
-    return Round(stack, squares / max(total, 1.0), *known), said
+    return squares / max(total, 1.0)
 
 
 def _learn_neighbours(
