@@ -106,12 +106,21 @@ def _windows(sums: Array32, weights: Array32, modes: Sequence[int], levels: int)
 
 def other_slices(residuals: Array32, weights: Array32, bases: list[Array32], mode: int) -> list[Array32]:
     """What the other slices of a mode say of the same place: their residuals, and how these differ from around them."""
-    mass = weights.sum(mode, keepdims=True) - weights + _SLICE_SHRINKAGE
+    mass = _sum(weights, mode) - weights + _SLICE_SHRINKAGE
     columns = []
     for differences in [*(residuals - base for base in bases), residuals]:
         differences = weights * differences
-        columns.append((differences.sum(mode, keepdims=True) - differences) / mass)
+        columns.append((_sum(differences, mode) - differences) / mass)
     return columns
+
+
+def _sum(values: Array32, mode: int) -> Array32:
+    """Sum over a mode, which stays; slice by slice, several times as fast as NumPy's sum over a short last mode."""
+    first, *others = np.split(values, values.shape[mode], axis=mode)
+    total: Array32 = first.copy()
+    for other in others:
+        total += other
+    return total
 
 
 def hat(values: Array32, mode: int, distance: int) -> Array32:
