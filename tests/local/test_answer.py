@@ -92,6 +92,15 @@ def test_a_block_with_its_halo_is_restored_as_in_the_whole():
     np.testing.assert_allclose(got[HALO:-HALO], expected[HALO:-HALO], atol=1e-6)
 
 
+def test_huge_values_are_found_and_harm_nothing():
+    truth, ring = picture(60, 70)
+    values, observed, _ = damaged(truth, wrong=0)
+    values[::9, ::8] = 1e30
+    restored, weights = answer(Entries(values, observed, ring))
+    assert np.all(weights[::9, ::8] < 0.5)
+    assert error(restored, truth) < error(ring, truth)
+
+
 @pytest.mark.parametrize("value", [0.0, 7.0])
 def test_constant_data_stay(value):
     x = np.full((20, 15, 3), value)

@@ -11,6 +11,8 @@ from ringlet.local.outlier_model import OutlierModel
 
 __all__ = ["Entries", "Window"]
 
+_FAR = 1e6  # units; what is farther off is as wrong, and its square would leave the range of float32
+
 
 @dataclass(frozen=True, eq=False)
 class Entries:
@@ -63,6 +65,8 @@ class Window:
         observed = np.ones(entries.values.shape, bool) if entries.observed is None else entries.observed
         values = np.where(observed, entries.values, origin)
         ring = ((entries.ring - origin) / unit).astype(np.float32)
-        residuals = np.where(observed, ((values - origin) / unit).astype(np.float32) - ring, np.float32(0))
+        residuals = np.where(
+            observed, np.clip((values - origin) / unit, -_FAR, _FAR).astype(np.float32) - ring, np.float32(0)
+        )
         unseen = np.zeros(observed.shape, bool) if entries.unseen is None else entries.unseen & observed
         return cls(origin, unit, ring, residuals, observed, unseen, outliers.cell(values))
