@@ -1,0 +1,103 @@
+"""Which modes have an order that entries follow, and which have slices that resemble each other: asked of the data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NeighbourModes", "find_modes"]
+
+_SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
+_LINES = 1024  # entries of a slice that are compared
+_SHUFFLES = 50
+_STANDARD_ERRORS = 4.0  # by which neighbouring slices must be nearer than in shuffled order
+_LEAST_GAIN = 0.1  # and by this share of the mean squared distance
+_LEAST_CORRELATION = 0.05  # of residuals in different slices of related modes
+_CLIP = 4.0  # standard deviations, so that single gross errors do not decide
+
+
+@dataclass(frozen=True)
+class NeighbourModes:
+    """Modes by what they say of entries.
+
+    Attributes
+    ----------
+    ordered : tuple of int
+        Neighbouring slices are more alike than others: space, time, wavelength.
+    related : tuple of int
+        The ring's errors are alike in different slices, in no order: colours.
+    """
+
+    ordered: tuple[int, ...]
+    related: tuple[int, ...]
+
+
+def find_modes(
+    arrays: Sequence[NDArray[Any]], residuals: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any]], seed: int = 0
+) -> NeighbourModes:
+    """Compare neighbouring slices of every mode with shuffled ones.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays
+        Trusted data, and the ring's values elsewhere, in parts of the tensor. In their slices order is looked for.
+    residuals, weights : sequences of arrays
+        In these, relations between slices are looked for.
+    seed : int
+        Of what is drawn.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).standard_normal((40, 30)).cumsum(0).astype(np.float32)
+    >>> find_modes([x], [np.zeros_like(x)], [np.ones_like(x)])
+    NeighbourModes(ordered=(0,), related=())
+    """
+    rng = np.random.default_rng(seed)
+    ordered = [mode for mode in range(arrays[0].ndim) if _is_ordered(_longest(arrays, mode), mode, rng)]
+    others = [mode for mode in range(arrays[0].ndim) if mode not in ordered]
+    return NeighbourModes(tuple(ordered), tuple(mode for mode in others if _is_related(residuals, weights, mode)))
+
+
+def _longest(arrays: Sequence[NDArray[Any]], mode: int) -> NDArray[Any]:
+    """The first of the arrays that are longest along a mode."""
+    return max(arrays, key=lambda array: array.shape[mode])
+
+
+def _is_ordered(array: NDArray[Any], mode: int, rng: np.random.Generator) -> bool:
+    """Whether neighbouring slices are nearer to each other than slices in random order are."""
+    slices = np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)
+    if len(slices) < _SHORTEST:
+        return False
+    if slices.shape[1] > _LINES:
+        slices = slices[:, rng.integers(0, slices.shape[1], _LINES)]
+    slices = slices.astype(np.float64) - slices.mean(0)
+    products = slices @ slices.T
+    squares = np.diagonal(products)
+    distances = squares[:, None] + squares[None, :] - 2 * products
+    shuffled = [_steps(distances, rng.permutation(len(slices))) for _ in range(_SHUFFLES)]
+    mean, deviation = float(np.mean(shuffled)), float(np.std(shuffled))
+    gain = mean - _steps(distances, np.arange(len(slices)))
+    return bool(gain > _LEAST_GAIN * mean and gain > _STANDARD_ERRORS * deviation)
+
+
+def _steps(distances: NDArray[np.float64], order: NDArray[np.intp]) -> float:
+    """Mean squared distance of successive slices."""
+    return float(distances[order[1:], order[:-1]].mean())
+
+
+def _is_related(residuals: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any]], mode: int) -> bool:
+    """Whether residuals at the same place of different slices are correlated."""
+    squares = sum(float(np.sum(w * r**2, dtype=np.float64)) for r, w in zip(residuals, weights, strict=True))
+    total = sum(float(np.sum(w, dtype=np.float64)) for w in weights)
+    limit = _CLIP * (squares / max(total, 1.0)) ** 0.5
+    products = own = pairs = 0.0
+    for residual, weight in zip(residuals, weights, strict=True):
+        values = weight * np.clip(residual, -limit, limit)
+        sums, mass = values.sum(mode, keepdims=True), weight.sum(mode, keepdims=True)
+        products += float(np.sum(values * (sums - values), dtype=np.float64))
+        own += float(np.sum(values**2 * (mass - weight), dtype=np.float64))
+        pairs += float(np.sum(weight * (mass - weight), dtype=np.float64))
+    least = max(_LEAST_CORRELATION, _STANDARD_ERRORS / max(pairs, 1.0) ** 0.5)
+    return own > 0 and abs(products / own) > least

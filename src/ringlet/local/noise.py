@@ -1,0 +1,89 @@
+"""How much of what neighbours cannot foretell is noise of the data, which should not be kept.
+
+Two upper bounds, of which the smaller one counts. Where the data are calmest, hardly more than noise is left: a low
+quantile of the local mean square of prediction errors. And noise is what remains of the difference of two residuals as
+their distance goes to zero: extrapolated from distances 1 and 2, in the calmer half of the entries. The result is up to
+a quarter too small: less noise is taken away than could be, and no detail with it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from ringlet.local.neighbours import Array32, shifted, window_mean
+
+__all__ = ["noise_variance"]
+
+_LEVELS = 3  # of the window of a local mean square
+_CALMEST = 0.05  # share of the entries
+_LEAST_ENTRIES = 200  # pairs from which a difference is measured
+
+
+def noise_variance(
+    residuals: Sequence[Array32], errors: Sequence[Array32], weights: Sequence[Array32], modes: Sequence[int]
+) -> float:
+    """Variance of the noise of trusted entries.
+
+    Parameters
+    ----------
+    residuals, errors : sequences of arrays
+        Of the ring, and of what ring and neighbours say, for every window.
+    weights : sequence of arrays
+        0 where an entry shall not count: unknown, wrong, or at an end of the range, where noise is cut off.
+    modes : sequence of int
+        The ordered ones. Without these noise cannot be told from what the ring does not hold, and all counts as noise.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32)
+    >>> bool(0.7 < noise_variance([noise], [noise], [np.ones_like(noise)], (0, 1)) < 1.1)
+    True
+    """
+    total = sum(float(weight.sum(dtype=np.float64)) for weight in weights)
+    if not total:
+        return 0.0
+    if not modes:
+        squares = sum(float(np.sum(w * e**2, dtype=np.float64)) for w, e in zip(weights, errors, strict=True))
+        return squares / total
+    local = [_local(error, weight, modes) for error, weight in zip(errors, weights, strict=True)]
+    spread = np.concatenate([mean[weight > 0.5] for (mean, _), weight in zip(local, weights, strict=True)])
+    masses = np.concatenate([mass[weight > 0.5] for (_, mass), weight in zip(local, weights, strict=True)])
+    if not spread.size:
+        return 0.0
+    freedom = max(2.0, float(np.median(masses)) / _squared_kernel(len(modes)))
+    fluctuation = 2 * float(gammaincinv(freedom / 2, _CALMEST)) / freedom  # of a mean square of pure noise
+    calmest = float(np.quantile(spread, _CALMEST)) / fluctuation
+    middle = float(np.median(spread))
+    calm = [weight * (mean <= middle) for (mean, _), weight in zip(local, weights, strict=True)]
+    return max(0.0, min([calmest, *(_nugget(residuals, calm, mode) for mode in modes)]))
+
+
+def _local(errors: Array32, weights: Array32, modes: Sequence[int]) -> tuple[Array32, Array32]:
+    """Local mean square, and the sum of weights in it."""
+    mass = window_mean(weights, modes, _LEVELS)
+    squares: Array32 = window_mean(weights * errors * errors, modes, _LEVELS)
+    squares /= np.maximum(mass, np.float32(1e-6))
+    return squares, mass
+
+
+def _squared_kernel(modes: int) -> float:
+    """Sum of the squared weights of a window."""
+    width = 2**_LEVELS
+    return float(((2 * width**2 + 1) / (3 * width**3)) ** modes)
+
+
+def _nugget(residuals: Sequence[Array32], weights: Sequence[Array32], mode: int) -> float:
+    """Half the mean squared difference along a mode, extrapolated to distance 0; infinite if few pairs are known."""
+    means = []
+    for distance in (1, 2):
+        ahead, behind = shifted(mode, distance)
+        squares = pairs = 0.0
+        for residual, weight in zip(residuals, weights, strict=True):
+            both = weight[ahead] * weight[behind]
+            squares += float(np.sum(both * (residual[ahead] - residual[behind]) ** 2, dtype=np.float64))
+            pairs += float(np.sum(both, dtype=np.float64))
+        if pairs < _LEAST_ENTRIES:
+            return float("inf")
+        means.append(squares / pairs / 2)
+    return max(0.0, 2 * means[0] - means[1])

@@ -1,0 +1,97 @@
+"""Predictions combined by least squares, with coefficients that depend on how dense the neighbourhood is."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.neighbours import Array32
+
+__all__ = ["Stack", "Training", "fit_stack"]
+
+Array64: TypeAlias = NDArray[np.float64]
+
+_KNOTS = np.array([0.05, 0.3, 0.8])  # densities between which coefficients are interpolated
+_RIDGE = 1e-3  # relative to the mean diagonal entry of the normal equations
+_TABLE = 128  # densities for which interpolated coefficients are kept
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Some entries whose residuals are known: predictions, densities, residuals and weights.
+
+    Attributes
+    ----------
+    columns : float32 array of shape (M, C)
+    density, targets, weights : float32 arrays of shape (M,)
+    """
+
+    columns: Array32
+    density: Array32
+    targets: Array32
+    weights: Array32
+
+    @classmethod
+    def of(
+        cls, columns: Sequence[Array32], density: Array32, targets: Array32, weights: Array32, chosen: NDArray[np.intp]
+    ) -> "Training":
+        """From whole arrays, at flat indices."""
+        picked = np.empty((chosen.size, len(columns)), np.float32)
+        for number, column in enumerate(columns):
+            picked[:, number] = column.ravel()[chosen]
+        return cls(picked, density.ravel()[chosen], targets.ravel()[chosen], weights.ravel()[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Coefficients of predictions, at the knots of density.
+
+    Attributes
+    ----------
+    coefficients : float64 array of shape (knots, C)
+    """
+
+    coefficients: Array64
+
+    def predict(self, columns: Sequence[Array32], density: Array32) -> Array32:
+        """The combined prediction of every entry."""
+        table = _hats(np.linspace(0, 1, _TABLE)) @ self.coefficients
+        row = np.clip(density * np.float32(_TABLE - 1), 0, _TABLE - 1).astype(np.uint8)
+        result = np.zeros_like(density)
+        for column, coefficients in zip(columns, table.T.astype(np.float32), strict=True):
+            result += coefficients[row] * column
+        return result
+
+
+def fit_stack(trainings: Iterable[Training]) -> Stack:
+    """Least squares of residuals on predictions, with a small ridge; of no entries, coefficients of 0.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.standard_normal((5000, 2)).astype(np.float32)
+    >>> full = np.ones(5000, np.float32)
+    >>> abs(fit_stack([Training(x, full, 0.5 * x[:, 0], full)]).coefficients[-1]).round(2).tolist()
+    [0.5, 0.0]
+    """
+    gram: Any = 0.0
+    moments: Any = 0.0
+    for training in trainings:
+        hats = _hats(training.density.astype(np.float64))
+        columns = (hats[:, :, None] * training.columns[:, None, :]).reshape(
+            len(hats), _KNOTS.size * training.columns.shape[1]
+        )
+        weighted = columns * training.weights[:, None]
+        gram = gram + weighted.T @ columns
+        moments = moments + weighted.T @ training.targets
+    size = len(gram)
+    ridge = _RIDGE * float(np.trace(gram)) / max(size, 1)
+    solved = np.linalg.solve(gram + ridge * np.eye(size), moments) if ridge > 0 else np.zeros(size)
+    return Stack(solved.reshape(_KNOTS.size, size // _KNOTS.size))
+
+
+def _hats(density: Array64) -> Array64:
+    """Weights of the knots at every density, which interpolate linearly."""
+    return np.stack([np.interp(density, _KNOTS, row) for row in np.eye(_KNOTS.size)], axis=1)

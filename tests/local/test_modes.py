@@ -1,0 +1,30 @@
+"""Order and relation of modes are read off the data, not off their lengths."""
+
+import numpy as np
+
+from ringlet.local.modes import NeighbourModes, find_modes
+
+
+def scene(seed=0):
+    """Smooth along modes 0 and 1, three alike slices in mode 2."""
+    rng = np.random.default_rng(seed)
+    plane = rng.standard_normal((40, 50)).cumsum(0).cumsum(1)
+    own = rng.standard_normal((40, 50, 3)) * plane.std() / 10
+    return (plane[:, :, None] + own).astype(np.float32)
+
+
+def test_smooth_modes_are_ordered_and_colours_related():
+    x = scene()
+    residuals = x - x.mean()
+    assert find_modes([x], [residuals], [np.ones_like(x)]) == NeighbourModes((0, 1), (2,))
+
+
+def test_a_shuffled_mode_is_not_ordered():
+    x = scene()[np.random.default_rng(1).permutation(40)]
+    found = find_modes([x], [x - x.mean()], [np.ones_like(x)])
+    assert found.ordered == (1,)
+
+
+def test_noise_has_neither():
+    x = np.random.default_rng(2).standard_normal((30, 30, 4)).astype(np.float32)
+    assert find_modes([x], [x], [np.ones_like(x)]) == NeighbourModes((), ())

@@ -1,0 +1,41 @@
+"""Atoms and densities of wrong values."""
+
+import numpy as np
+import pytest
+
+from ringlet.local.outlier_model import outliers_of_values
+
+
+def test_atoms_of_whole_numbers_are_found_at_the_ends():
+    rng = np.random.default_rng(0)
+    values = np.clip(rng.normal(120, 40, 40_000).round(), 1, 254)
+    values[:4000], values[4000:8000] = 0, 255
+    model = outliers_of_values(values)
+    assert np.unique(values)[model.atoms].tolist() == [0, 255]
+    assert model.share == pytest.approx(0.23, abs=0.01)  # the atoms, and 0.03 of any value
+
+
+def test_a_fill_value_in_floats_is_an_atom():
+    values = np.random.default_rng(1).standard_normal(20_000)
+    values[:1000] = 0.25
+    model = outliers_of_values(values)
+    assert np.count_nonzero(model.atoms) == 1
+    assert model.atoms[model.cell(np.array([0.25]))].all()
+    assert not model.atoms[model.cell(np.array([0.26]))].any()
+
+
+@pytest.mark.parametrize("values", [np.arange(50.0), np.random.default_rng(2).standard_normal(5000)])
+def test_the_density_of_wrong_values_has_mass_one(values):
+    model = outliers_of_values(values)
+    middles = (model.edges[1:] + model.edges[:-1]) / 2
+    assert np.sum(np.exp(model.log_density(middles)) * model.widths) == pytest.approx(1.0)
+
+
+def test_atoms_shrink_to_what_is_judged_wrong():
+    values = np.concatenate([np.zeros(3000), np.random.default_rng(3).integers(0, 256, 7000)])
+    model = outliers_of_values(values)
+    wrong = np.zeros(model.masses.size)
+    wrong[0] = 0.1
+    for _ in range(20):
+        model = model.learned_again(wrong)
+    assert model.masses[0] == pytest.approx(0.1, abs=0.001)
