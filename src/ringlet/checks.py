@@ -17,10 +17,11 @@ def check_number(
     *,
     at_least: float | None = None,
     above: float | None = None,
+    at_most: float | None = None,
     whole: bool = False,
     infinite: bool = False,
 ) -> None:
-    """Raise an error for a value that is not a number, not an integer where required, too small, or infinite."""
+    """Raise an error for a value that is not a number, not an integer where required, too small, too large or infinite."""
     kind: type = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
@@ -34,6 +35,8 @@ def check_number(
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be at least {at_least}")
     if above is not None and number <= above:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be above {above}")
+    if at_most is not None and number > at_most:
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be at most {at_most:g}")
 
 
 def check_range(name: str, number: Any) -> None:

@@ -15,6 +15,7 @@ from ringlet.amounts import parse_seconds
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
+from ringlet.float_errors import usual_float_errors
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import Plan, Problem, Run, Solver, first_look, working_dtype
@@ -73,6 +74,7 @@ class FitRequest:
     fields: Mapping[str, Any] = field(default_factory=dict)
     policy: TuningPolicy = field(default_factory=TuningPolicy)
 
+    @usual_float_errors()
     def run(self, source: Source) -> Fit | Estimate:
         """Check everything, then fit."""
         source, labels = without_labels(source)

@@ -17,6 +17,7 @@ from ringlet.sources.mask_values import shape_error, truth_source, where_known
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside, tensor_names
 from ringlet.sources.stores import OPENED_BY_USER, check_open, import_h5py, import_zarr, store_source
+from ringlet.sources.trial import try_reading
 from ringlet.sources.xarray_labels import DatasetLabels
 
 __all__ = [
@@ -204,7 +205,9 @@ def _open(path: Path, kind: str, key: str | None, rules: ReadRules) -> tuple[Any
             return opened, {}
         shapes = _array_shapes(opened)
     else:
-        opened = import_h5py().File(path, "r")
+        h5py = import_h5py()
+        try_reading(path, kind, key, rules)
+        opened = h5py.File(path, "r")
         from ringlet.sources.hdf5_files import dataset_shapes
 
         shapes, outside = dataset_shapes(opened, rules)
