@@ -21,7 +21,7 @@ def check_number(
     whole: bool = False,
     infinite: bool = False,
 ) -> None:
-    """Raise an error for a value that is not a number, not an integer where required, too small, too large or infinite."""
+    """Raise an error for what is no number, not whole where it must be, too small, too large or infinite."""
     kind: type = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
@@ -56,9 +56,11 @@ def check_range(name: str, number: Any) -> None:
 
 
 def check_path(name: str, value: object) -> None:
-    """Refuse what is no path."""
+    """Refuse what is no path; an empty one would be the current folder."""
     if not isinstance(value, str | os.PathLike):
         raise ArgumentTypeError(f"{name}={value!r} is not a path; give a text or a pathlib.Path")
+    if value == "":
+        raise ArgumentError(f"the {name} is empty; the current folder is '.'")
 
 
 def check_one_of(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

@@ -121,6 +121,8 @@ class FitRequest:
         if self.init is not None and not solver.takes_init:
             name = type(solver).__name__
             raise ArgumentError(f"init is not allowed with {name}, which starts by itself; leave it out")
+        if self.init is not None:
+            _ring_of(self.init)
         check_checkpoint(self.checkpoint, self.every, solver)
         executor = _checked_executor(self.executor, solver, source)
         planned(solver, choice, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
@@ -228,7 +230,7 @@ def planned(
 
 def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:
     """The rank of the ring that a fit is to begin with, if it fits the data and the choice of ranks."""
-    ring = init if isinstance(init, TensorRing) else TensorRing(init)
+    ring = _ring_of(init)
     if ring.shape != shape:
         raise ArgumentError(f"init has shape {ring.shape}, but the data have shape {shape}")
     if ring.parameters > most:
@@ -237,3 +239,13 @@ def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple
             "e.g. init.round(rank=5)"
         )
     return ring.rank
+
+
+def _ring_of(init: Init) -> TensorRing:
+    """The ring that a fit is to begin with."""
+    if isinstance(init, TensorRing):
+        return init
+    try:
+        return TensorRing(init)
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise type(error)(f"init is neither a ring nor a list of cores: {error}") from None

@@ -1,6 +1,6 @@
 """The cases of the soak that run in a child process: each takes its number and a folder, and tells what became of it.
 
-A case gives a word for what happened, or raises `Violation`.
+A case gives a word for what happened, or raises `ViolationError`.
 """
 
 import os
@@ -25,7 +25,7 @@ _seen = []  # forbidden things that happened while one was on guard
 _guarding = []
 
 
-class Violation(Exception):
+class ViolationError(Exception):
     """A promise that was not kept."""
 
 
@@ -54,7 +54,7 @@ def _on_guard():
     finally:
         _guarding.clear()
     if _seen:
-        raise Violation(f"while reading: {_seen[0]}")
+        raise ViolationError(f"while reading: {_seen[0]}")
 
 
 def _generator(family, number):
@@ -74,11 +74,11 @@ def ring_file(number, folder):
             ring = TensorRing.load(damaged)
     except FormatError as error:
         if str(damaged) not in str(error):
-            raise Violation(f"the file is not named: {error}") from error
+            raise ViolationError(f"the file is not named: {error}") from error
         return "refused"
     first = TensorRing.load(path)
     if any(one.tobytes() != other.tobytes() for one, other in zip(ring.cores, first.cores, strict=True)):
-        raise Violation("damage was not noticed")
+        raise ViolationError("damage was not noticed")
     return "unharmed"
 
 
@@ -99,10 +99,10 @@ def checkpoint(number, folder):
         done = fit(place)
     except FormatError as error:
         if len(slots) == 1:
-            raise Violation(f"one slot was whole: {error}") from error
+            raise ViolationError(f"one slot was whole: {error}") from error
         return "refused"
     if bits(done) != _expected["checkpoint"]:
-        raise Violation("other bits than without interruption")
+        raise ViolationError("other bits than without interruption")
     return "same bits"
 
 
@@ -121,9 +121,9 @@ def data_file(kind):
                 source.read(tuple(slice(0, length) for length in source.shape))
         except RingletError as error:
             if damaged.name not in str(error) and not isinstance(error, FormatError):
-                raise Violation(f"the file is not named: {error}") from error
+                raise ViolationError(f"the file is not named: {error}") from error
             if is_sound:
-                raise Violation(f"a sound file was refused: {error}") from error
+                raise ViolationError(f"a sound file was refused: {error}") from error
             return "refused"
         return "read"
 
@@ -172,12 +172,12 @@ def tensor(number, folder):
     except RingletError:
         return "refused"
     if not np.array_equal(x, kept, equal_nan=True):
-        raise Violation("the data were changed")
+        raise ViolationError("the data were changed")
     if not all(np.isfinite(core).all() for core in done.ring.cores) or not isinstance(done.status, Status):
-        raise Violation(f"not finite: {x.shape} {x.dtype} {solver}")
+        raise ViolationError(f"not finite: {x.shape} {x.dtype} {solver}")
     numbers = [value for record in done.history for value in (record.loss, record.mean_weight)]
     if not np.isfinite(numbers).all():
-        raise Violation(f"not finite in the history: {x.shape} {x.dtype} {solver} {done.history[-1]}")
+        raise ViolationError(f"not finite in the history: {x.shape} {x.dtype} {solver} {done.history[-1]}")
     return "finite"
 
 

@@ -12,7 +12,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from soak.cases import Violation, run_case
+from soak.cases import ViolationError, run_case
 
 
 def main():
@@ -38,7 +38,7 @@ def main():
 def _told(family, number, folder):
     try:
         return [run_case(family, number, folder), ""]
-    except Violation as error:
+    except ViolationError as error:
         return ["violated", str(error)]
     except Exception:  # whatever is not one of our errors is a violation, also a lack of memory
         return ["violated", traceback.format_exc()[-1500:]]

@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 MEMORY = 600_000_000  # bytes more than a child has after its imports
+_TESTS = Path(__file__).parent.parent
 SECONDS = 60.0  # of a case
 
 
@@ -31,6 +33,7 @@ class Child:
         if self._process is None:
             # Every thread would reserve much address space, of which nothing is used.
             environment = {**os.environ, "MALLOC_ARENA_MAX": "2", "OMP_NUM_THREADS": "1"}
+            environment["PYTHONPATH"] = os.pathsep.join([str(_TESTS), *sys.path])
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
             )

@@ -23,7 +23,11 @@ def write_samples(kind, folder):
 
 
 def _npy(folder, rng):
-    arrays = [rng.random((6, 5, 4)), rng.integers(0, 99, (7, 6)).astype(">i2"), np.asfortranarray(rng.random((5, 4, 3)))]
+    arrays = [
+        rng.random((6, 5, 4)),
+        rng.integers(0, 99, (7, 6)).astype(">i2"),
+        np.asfortranarray(rng.random((5, 4, 3))),
+    ]
     paths = [folder / f"{number}.npy" for number in range(len(arrays))]
     for path, array in zip(paths, arrays, strict=True):
         np.save(path, array)

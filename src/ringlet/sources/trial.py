@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -65,7 +66,7 @@ class _Child:
         self.close()
         return False
 
-    def ask(self, request: dict[str, object]) -> str:
+    def ask(self, request: Mapping[str, object]) -> str:
         """What is wrong with a file; empty if nothing is."""
         line = b""
         with suppress(OSError):  # it has just ended
