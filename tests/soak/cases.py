@@ -3,11 +3,14 @@
 A case gives a word for what happened, or raises `ViolationError`.
 """
 
+import gc
 import os
 import shutil
 import sys
+import threading
 import warnings
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -20,6 +23,7 @@ from soak.mutations import mutated
 from soak.samples import KINDS, write_samples
 
 _FORBIDDEN = ("pickle.find_class", "socket.connect", "os.system", "os.exec", "os.rename", "os.remove", "shutil.rmtree")
+_WARM = 100  # fits, before anything is measured
 _SOUND_EVERY = 50  # cases of files: one is of a file without damage
 _seen = []  # forbidden things that happened while one was on guard
 _guarding = []
@@ -151,6 +155,7 @@ def _damaged(path, folder, rng):
 
 
 _expected = {}
+_fits = []  # small ones, of this process
 _samples = {}
 
 
@@ -211,6 +216,28 @@ def odd_tensor(rng):
     return x
 
 
+def leak(number, folder):
+    """One small fit after the other: after some in this process, memory, open files and threads stay as they are."""
+    x = np.random.default_rng(number).random((12, 10, 8))
+    solvers = (AWRTRD(smooth=0.0, sweeps=3), SAWRTRD(smooth=0.0, samples=30, sweeps=3), AWRTRD(sweeps=3))
+    decompose(x, 2, solver=solvers[number % len(solvers)], seed=number)
+    _fits.append(number)
+    if len(_fits) == _WARM:  # what the first fits load stays
+        _expected["held"] = _held()
+    elif len(_fits) > _WARM and len(_fits) % 10 == 0:
+        before, after = _expected["held"], _held()
+        if after["kB"] > before["kB"] + 10_000 or any(after[name] > before[name] for name in ("files", "threads")):
+            raise ViolationError(f"after {len(_fits)} fits {after}, before {before}")
+    return "nothing held"
+
+
+def _held():
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    files = len(list(Path("/proc/self/fd").iterdir()))
+    return {"kB": pages * os.sysconf("SC_PAGE_SIZE") // 1024, "files": files, "threads": threading.active_count()}
+
+
 def _solver(rng):
     """One of the solvers; None for an automatic fit."""
     settings = {"sweeps": 5, "tol": 0.0, "loss": rng.choice(["correntropy", "cauchy", "huber", "l2"])}
@@ -225,7 +252,9 @@ def _solver(rng):
     return makers[rng.integers(len(makers))]()
 
 
-CASES = {"ring": ring_file, "checkpoint": checkpoint, "tensor": tensor} | {kind: data_file(kind) for kind in KINDS}
+CASES = {"ring": ring_file, "checkpoint": checkpoint, "tensor": tensor, "leaks": leak} | {
+    kind: data_file(kind) for kind in KINDS
+}
 
 
 def run_case(family, number, folder):

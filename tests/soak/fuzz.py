@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of the readers of .ring files and of checkpoint slots; needs atheris (``pip install atheris``).
+"""Coverage-guided fuzzing of the readers of .ring files and checkpoint slots; needs ``pip install atheris``.
 
     python -m soak.fuzz {ring,slot} CORPUS [options of libFuzzer, e.g. -max_total_time=600]
 
