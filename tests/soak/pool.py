@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,4 +48,7 @@ class Child:
         self._process.stdin.close()
         self._process.stdout.close()
         code, self._process = self._process.wait(), None
-        return "violated", f"more than {self._seconds:g} s" if code == 1 else f"the process ended with exit code {code}"
+        return (
+            "violated",
+            f"more than {self._seconds:g} s" if code == -signal.SIGALRM else f"the process ended with exit code {code}",
+        )

@@ -26,6 +26,7 @@ READY = b"ready\n"  # the first line that the child says
 
 _SECONDS = 30.0  # that a trial may take
 _START = "import sys; sys.path[:] = sys.argv[1:]; from ringlet.sources.trial_child import serve; serve()"
+_LATE = (1, -14)  # exit codes of a child whose time is over: on Windows, and by SIGALRM
 _ADVICE = "if you trust it, open it with h5py and give the open dataset"
 
 
@@ -76,7 +77,7 @@ class _Child:
         if line.endswith(b"\n"):
             return str(json.loads(line))
         code = self.close()
-        if code == 1:  # so it ends itself when its time is over
+        if code in _LATE:
             return f"libhdf5 needs more than {request['seconds']:g} s for its groups and attributes, or hangs"
         return "libhdf5 crashes at its groups or attributes: the file is damaged"
 

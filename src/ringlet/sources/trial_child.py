@@ -2,6 +2,7 @@
 
 import faulthandler
 import json
+import signal
 import sys
 import warnings
 from contextlib import suppress
@@ -22,7 +23,8 @@ def serve() -> None:
     """Answer requests, one line each, until there are no more.
 
     The answer is a text that says why the file must not be read; it is empty if the file can be, or if its reader will
-    say by itself what is wrong. A trial that takes longer than it may ends the process with exit code 1.
+    say by itself what is wrong. A trial that takes longer than it may ends the process by SIGALRM,
+    or with exit code 1 on Windows.
     """
     warnings.simplefilter("ignore")
     answers, sys.stdout = sys.stdout, sys.stderr
@@ -31,11 +33,21 @@ def serve() -> None:
     answers.flush()
     for line in sys.stdin:
         request = json.loads(line)
-        faulthandler.dump_traceback_later(request["seconds"], exit=True)
+        _end_after(request["seconds"])
         answer = _tried(Path(request["path"]), request["kind"], request["key"], ReadRules(**request["rules"]))
-        faulthandler.cancel_dump_traceback_later()
+        _end_after(0)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
+
+
+def _end_after(seconds: float) -> None:
+    """End this process after some seconds, whatever it does then; 0: not at all."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # the default action of SIGALRM needs no interpreter
+    elif seconds:
+        faulthandler.dump_traceback_later(seconds, exit=True)
+    else:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _tried(path: Path, kind: str, key: str | None, rules: ReadRules) -> str:
