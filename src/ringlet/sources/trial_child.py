@@ -23,8 +23,7 @@ def serve() -> None:
     """Answer requests, one line each, until there are no more.
 
     The answer is a text that says why the file must not be read; it is empty if the file can be, or if its reader will
-    say by itself what is wrong. A trial that takes longer than it may ends the process by SIGALRM, or with exit code 1 on
-    Windows.
+    say by itself what is wrong. A trial that takes too long ends the process by SIGALRM, on Windows with exit code 1.
     """
     warnings.simplefilter("ignore")
     answers, sys.stdout = sys.stdout, sys.stderr
