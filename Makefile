@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types layers unit format clean
+.PHONY: demo test lint types layers unit test-min test-versions soak format clean
 
 demo: .venv/ready
 	$(BIN)/ringlet demo --out demo --force
@@ -22,6 +22,18 @@ layers: .venv/ready
 unit: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 src tests README.md docs
 
+# The suite with the lowest versions that pyproject.toml allows. Old versions may warn of their own age.
+test-min: .venv-min/ready
+	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest -n 2 -W default::DeprecationWarning src tests README.md docs
+
+# The suite with every Python from 3.11 on that is found.
+test-versions:
+	$(PYTHON) tools/test_versions.py
+
+# About an hour; it can be interrupted, and goes on where it was.
+soak: .venv/ready
+	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m soak --table docs/reliability.md
+
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -33,5 +45,11 @@ format: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@touch $@
 
+.venv-min/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-min
+	.venv-min/bin/python -m pip install --quiet --upgrade pip uv
+	.venv-min/bin/uv pip install --quiet --python .venv-min/bin/python --resolution lowest-direct --editable '.[all]' --group test
+	@touch $@
+
 clean:
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* demo soak-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,7 +1,8 @@
 """Fits with a checkpoint that are killed with SIGKILL again and again; run as a program, it prints what became of them.
 
-    python killing.py moments FOLDER KILLS     at random instants
-    python killing.py operations FOLDER        before and after every single file operation
+    python killing.py moments FOLDER KILLS SEED        at random instants
+    python killing.py interrupts FOLDER SIGNALS SEED   the same by Ctrl-C, after which the fit ends by itself
+    python killing.py operations FOLDER                before and after every single file operation
 
 A fresh child is forked for every kill. Afterwards the fit is taken up again and must end as one never interrupted.
 """
@@ -50,15 +51,19 @@ def killed(work, wait):
     SWEEPS[:8] = bytes(8)
     child = os.fork()
     if child == 0:
+        code = 0
         try:
             work()
+        except KeyboardInterrupt:
+            code = 130
         except BaseException as error:  # a child that fails must not go on as its parent
             sys.stderr.write(f"{error!r}\n")
-            os._exit(1)
-        os._exit(0)
+            code = 1
+        finally:
+            os._exit(code)
     wait(child)
     _, status = os.waitpid(child, 0)
-    if not os.WIFSIGNALED(status) and os.WEXITSTATUS(status):
+    if not os.WIFSIGNALED(status) and os.WEXITSTATUS(status) not in (0, 130):
         raise RuntimeError("a child failed by itself")
     return os.WIFSIGNALED(status)
 
@@ -73,9 +78,9 @@ def outcome(folder, sweeps, expected):
     return {"same": digest == expected, "seen": seen, "saved": saved, "left": left}
 
 
-def at_moments(folder, kills, sweeps=6):
-    """Each kill comes some random time after a random sweep."""
-    expected, rng = fit(None, sweeps), np.random.default_rng(0)
+def at_moments(folder, kills, seed=0, how=signal.SIGKILL, sweeps=6):
+    """Each kill, or interrupt, comes some random time after a random sweep."""
+    expected, rng = fit(None, sweeps), np.random.default_rng(seed)
     start = time.perf_counter()
     fit(folder / "timed", sweeps)
     sweep_time = (time.perf_counter() - start) / sweeps
@@ -83,16 +88,19 @@ def at_moments(folder, kills, sweeps=6):
     while kills:
         number += 1
 
+        sent = []
         after, moment = rng.integers(sweeps), 2 * sweep_time * rng.random()
 
-        def kill(child, after=after, moment=moment):
+        def kill(child, after=after, moment=moment, sent=sent):
             while int.from_bytes(SWEEPS[:8], "little") < after and not ended(child):
                 time.sleep(1e-4)
             time.sleep(moment)
-            os.kill(child, signal.SIGKILL)
+            if not ended(child):
+                sent.append(os.kill(child, how))
 
         target = folder / str(number)
-        if killed(lambda target=target: fit(target, sweeps, note), kill):  # it may have ended before
+        was_killed = killed(lambda target=target: fit(target, sweeps, note), kill)
+        if was_killed or (sent and how == signal.SIGINT):  # it may have ended before
             kills -= 1
             yield outcome(target, sweeps, expected)
 
@@ -125,5 +133,10 @@ def at_operations(folder, sweeps=3):
 if __name__ == "__main__":
     warnings.simplefilter("error")  # no slot is ever found damaged
     kind, place, *more = sys.argv[1:]
-    outcomes = at_moments(Path(place), int(more[0])) if kind == "moments" else at_operations(Path(place))
+    if kind == "operations":
+        outcomes = at_operations(Path(place))
+    else:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+        how = signal.SIGINT if kind == "interrupts" else signal.SIGKILL
+        outcomes = at_moments(Path(place), *map(int, more), how=how)
     sys.stdout.write(json.dumps(list(outcomes)))

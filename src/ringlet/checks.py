@@ -17,10 +17,11 @@ def check_number(
     *,
     at_least: float | None = None,
     above: float | None = None,
+    at_most: float | None = None,
     whole: bool = False,
     infinite: bool = False,
 ) -> None:
-    """Raise an error for a value that is not a number, not an integer where required, too small, or infinite."""
+    """Raise an error for what is no number, not whole where it must be, too small, too large or infinite."""
     kind: type = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind):
         raise ArgumentTypeError(f"{name}={value!r} is not {'a whole number' if whole else 'a number'}")
@@ -34,6 +35,8 @@ def check_number(
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be at least {at_least}")
     if above is not None and number <= above:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be above {above}")
+    if at_most is not None and number > at_most:
+        raise ArgumentError(f"{name}={value!r} is not allowed; it must be at most {at_most:g}")
 
 
 def check_range(name: str, number: Any) -> None:
@@ -53,9 +56,11 @@ def check_range(name: str, number: Any) -> None:
 
 
 def check_path(name: str, value: object) -> None:
-    """Refuse what is no path."""
+    """Refuse what is no path; an empty one would be the current folder."""
     if not isinstance(value, str | os.PathLike):
         raise ArgumentTypeError(f"{name}={value!r} is not a path; give a text or a pathlib.Path")
+    if value == "":
+        raise ArgumentError(f"the {name} is empty; the current folder is '.'")
 
 
 def check_one_of(name: str, value: object, allowed: Iterable[str], otherwise: str = "") -> None:

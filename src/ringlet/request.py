@@ -15,6 +15,7 @@ from ringlet.amounts import parse_seconds
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
+from ringlet.float_errors import usual_float_errors
 from ringlet.results.fit import Estimate, Fit
 from ringlet.results.progress import progress_line
 from ringlet.results.records import Callback
@@ -73,6 +74,7 @@ class FitRequest:
     fields: Mapping[str, Any] = field(default_factory=dict)
     policy: TuningPolicy = field(default_factory=TuningPolicy)
 
+    @usual_float_errors()
     def run(self, source: Source) -> Fit | Estimate:
         """Check everything, then fit."""
         source, labels = without_labels(source)
@@ -120,6 +122,8 @@ class FitRequest:
         if self.init is not None and not solver.takes_init:
             name = type(solver).__name__
             raise ArgumentError(f"init is not allowed with {name}, which starts by itself; leave it out")
+        if self.init is not None:
+            _ring_of(self.init)
         check_checkpoint(self.checkpoint, self.every, solver)
         executor = _checked_executor(self.executor, solver, source)
         planned(solver, choice, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
@@ -223,7 +227,7 @@ def planned(
 
 def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:
     """The rank of the ring that a fit is to begin with, if it fits the data and the choice of ranks."""
-    ring = init if isinstance(init, TensorRing) else TensorRing(init)
+    ring = _ring_of(init)
     if ring.shape != shape:
         raise ArgumentError(f"init has shape {ring.shape}, but the data have shape {shape}")
     if ring.parameters > most:
@@ -232,3 +236,13 @@ def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple
             "e.g. init.round(rank=5)"
         )
     return ring.rank
+
+
+def _ring_of(init: Init) -> TensorRing:
+    """The ring that a fit is to begin with."""
+    if isinstance(init, TensorRing):
+        return init
+    try:
+        return TensorRing(init)
+    except (ArgumentError, ArgumentTypeError) as error:
+        raise type(error)(f"init is neither a ring nor a list of cores: {error}") from None

@@ -27,7 +27,7 @@ def assert_nothing_is_lost(found):
 
 
 def test_a_fit_killed_at_100_random_instants_ends_in_the_same_bits(quick_path):
-    found = outcomes("moments", str(quick_path), "100")
+    found = outcomes("moments", str(quick_path), "100", "0")
     assert len(found) == 100
     assert_nothing_is_lost(found)
     assert len({outcome["saved"] for outcome in found}) > 3  # kills came early and late
@@ -40,3 +40,9 @@ def test_a_fit_killed_before_or_after_any_file_operation_ends_in_the_same_bits(q
     assert operations["replace"] == 2 * 3  # before and after, in three sweeps
     assert operations["fsync"] == 2 * (1 + 2 * 3)  # the folder's name, then every file and the folder
     assert operations["writelines"] == 2 * 3
+
+
+def test_a_fit_interrupted_at_30_random_instants_ends_in_the_same_bits(quick_path):
+    found = outcomes("interrupts", str(quick_path), "30", "0")
+    assert len(found) == 30
+    assert_nothing_is_lost(found)

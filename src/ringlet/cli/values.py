@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,10 +11,15 @@ from ringlet.solvers.rank_choice import budget, target
 
 __all__ = ["FIXED_RANK", "INTEGERS", "RANK_OR_AUTO", "SHAPE", "NumberOr"]
 
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[Any]
+else:
+    _ParamType = click.ParamType  # no generic class before click 8.4
+
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)"
 
 
-class _Integers(click.ParamType[Any]):
+class _Integers(_ParamType):
     """Whole numbers joined by commas; a single one stays an int where that has a meaning."""
 
     def __init__(self, name: str, example: str, *, single: bool) -> None:
@@ -30,7 +35,7 @@ class _Integers(click.ParamType[Any]):
         return numbers[0] if self._single and len(numbers) == 1 else numbers
 
 
-class NumberOr(click.ParamType[Any]):
+class NumberOr(_ParamType):
     """A number, or one of a few words."""
 
     def __init__(self, name: str, words: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
+from ringlet.float_errors import usual_float_errors
 from ringlet.results.fitted_entries import FittedEntries
 from ringlet.results.selection import Index, evaluate
 from ringlet.sources.base import Block
@@ -91,6 +92,7 @@ class EntryViews(ABC):
         """
         return self._evaluate(self._entries.zscores, index)
 
+    @usual_float_errors()
     def uncertainty(self, index: Index | tuple[Index, ...] = ...) -> Any:
         """Standard error of the ring as an estimate of data that were not used, for a block of entries.
 
@@ -156,6 +158,7 @@ class EntryViews(ABC):
         return self._evaluate(lambda block: self._entries.outliers(block, float(fdr)), index, np.bool_)
 
     @property
+    @usual_float_errors()
     def outlier_share(self) -> float:
         """About the share of the observed entries that are judged wrong; of large data, in a sample of them.
 
@@ -199,6 +202,7 @@ class EntryViews(ABC):
         """
         return self._evaluate(self._entries.restored, index, self._entries.source.dtype, quantity="entries")
 
+    @usual_float_errors()
     def _evaluate(
         self,
         compute: Callable[[Block], NDArray[Any]],

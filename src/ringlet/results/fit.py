@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ringlet.amounts import percent
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
+from ringlet.float_errors import usual_float_errors
 from ringlet.results.entry_views import EntryViews
 from ringlet.results.fitted_entries import FittedEntries
 from ringlet.results.records import Status, SweepRecord
@@ -98,6 +99,7 @@ class Fit(EntryViews):
         return known[-1] if known else nan
 
     @property
+    @usual_float_errors()
     def validation_db(self) -> float:
         """`validation` as a peak signal-to-noise ratio in dB; the peak is the range of the data, outliers left out."""
         data_range = self._entries.residual_model.data_range
@@ -134,6 +136,7 @@ class Fit(EntryViews):
     def _entries(self) -> FittedEntries:
         return FittedEntries(self.ring, self._source, self._kernel, self.validation)
 
+    @usual_float_errors()
     def save(self, path: str | os.PathLike[str], *, force: bool = False, precision: str | None = None) -> float:
         """Write the ring to a ``.ring`` file; a lower precision may cost a quarter of the fit's own error at most.
 
@@ -154,6 +157,7 @@ class Fit(EntryViews):
             error = self.validation if self.validation > 0 else self._entries.residual_model.scale.whole
         return self.ring.save(path, force=force, precision=precision, error=error if error else None)
 
+    @usual_float_errors()
     def extend(
         self,
         new_slices: Any,

@@ -62,7 +62,7 @@ class SweepRecord:
         Relative change of the model in this sweep; the stop rule compares it with `tol`. Infinite in the first sweep.
     loss : float
         Mean loss of a random sample of the observed entries, taken before each core's update, in the data's units
-        squared.
+        squared; at most the largest float.
     sigma : float
         Kernel width at the end of the sweep, in the data's units; infinite for methods without a kernel.
     mean_weight : float

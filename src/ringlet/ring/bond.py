@@ -109,9 +109,16 @@ def canonical_bond(cores: Sequence[Core], k: int) -> list[Core]:
     left, left_root = whitening(environment(loop))
     right, right_root = whitening(environment([core.swapaxes(0, 2) for core in reversed(loop)]))
     u, s, vt = np.linalg.svd(left_root.T @ right_root, full_matrices=False)
+    if not s.size:  # the tensor is zero: one direction is left, of zeros
+        return _with_bond(cores, k, np.zeros((left.shape[0], 1)), np.zeros((right.shape[0], 1)))
     kept = s > _NEGLIGIBLE * s[0]
     roots = np.sqrt(s[kept])
+    return _with_bond(cores, k, left @ u[:, kept] * roots, right @ vt[kept].T * roots)
+
+
+def _with_bond(cores: Sequence[Core], k: int, before: Array64, after: Array64) -> list[Core]:
+    """The cores with ``before @ after^T`` in the bond k."""
     changed = list(cores)
-    changed[k - 1] = changed[k - 1] @ (left @ u[:, kept] * roots)
-    changed[k] = np.tensordot((right @ vt[kept].T * roots).T, changed[k], axes=1)
+    changed[k - 1] = changed[k - 1] @ before
+    changed[k] = np.tensordot(after.T, changed[k], axes=1)
     return changed

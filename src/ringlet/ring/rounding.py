@@ -9,12 +9,13 @@ taken separately. The closing bond is treated like any other.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
+from ringlet.checks import check_number
+from ringlet.errors import ArgumentError, BudgetError
 from ringlet.ring.algebra import distance, norm, unit_cores
 from ringlet.ring.arrays import Array64
 from ringlet.ring.bond import bond_gram, even_bonds, regroup, whitening
@@ -87,15 +88,8 @@ def round_cores(cores: Sequence[Core], rank: int | Sequence[int] | None = None, 
 
 
 def _check_tol(tol: Any) -> float:
-    try:
-        value = float(tol)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(f"tol must be a number, not {tol!r}") from None
-    except OverflowError:
-        raise ArgumentError("tol must be a finite number of at least 0, not one that is too large for floats") from None
-    if not isfinite(value) or value < 0:
-        raise ArgumentError(f"tol must be a finite number of at least 0, not {value}")
-    return value
+    check_number("tol", tol, at_least=0)
+    return float(tol)
 
 
 def _bonds(cores: Sequence[Core]) -> tuple[int, ...]:

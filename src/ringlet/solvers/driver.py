@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import inf
+from sys import float_info
 from time import perf_counter
 from typing import Protocol
 
@@ -14,6 +15,7 @@ from ringlet.solvers.base import HurriedRun, PreparedRun, ResumableRun, Run, Sto
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
 
+_LARGEST = float_info.max  # a loss has the data's units squared, which for data of 1e300 are beyond floats
 _RECENT = 5  # sweeps whose mean time is taken for the next, and whose least for a short one
 _CLOSING = 2.0  # short sweeps that a run may want at its end: they must fit into the time left after the next sweep
 
@@ -81,7 +83,7 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
                 sweep=number,
                 seconds=perf_counter() - start,
                 change=report.change,
-                loss=report.loss,
+                loss=min(report.loss, _LARGEST),
                 sigma=report.sigma,
                 mean_weight=report.mean_weight,
                 held_out=report.held_out,

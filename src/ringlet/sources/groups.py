@@ -17,6 +17,7 @@ from ringlet.sources.mask_values import shape_error, truth_source, where_known
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.named_arrays import choose_array, choose_mask, mask_beside, tensor_names
 from ringlet.sources.stores import OPENED_BY_USER, check_open, import_h5py, import_zarr, store_source
+from ringlet.sources.trial import try_reading
 from ringlet.sources.xarray_labels import DatasetLabels
 
 __all__ = [
@@ -204,16 +205,28 @@ def _open(path: Path, kind: str, key: str | None, rules: ReadRules) -> tuple[Any
             return opened, {}
         shapes = _array_shapes(opened)
     else:
-        opened = import_h5py().File(path, "r")
-        from ringlet.sources.hdf5_files import dataset_shapes
-
-        shapes, outside = dataset_shapes(opened, rules)
-        for name, other in outside.items():
-            if key is None or f"{key.strip('/')}/".startswith(f"{name}/"):
-                raise FormatError(f"{name} is a link to {other!r}, which is not read; follow_links=True reads it")
+        h5py = import_h5py()
+        try_reading(path, kind, key, rules)
+        opened = h5py.File(path, "r")
+        try:
+            shapes = _hdf5_shapes(opened, key, rules)
+        except Exception:
+            opened.close()  # a file that is refused can be written again
+            raise
     if not shapes:
         raise FormatError("there is no array in it")
     return opened, shapes
+
+
+def _hdf5_shapes(file: Any, key: str | None, rules: ReadRules) -> dict[str, tuple[int, ...]]:
+    """What the datasets of a file are; an error for a link to another file on the way to the one that is wanted."""
+    from ringlet.sources.hdf5_files import dataset_shapes
+
+    shapes, outside = dataset_shapes(file, rules)
+    for name, other in outside.items():
+        if key is None or f"{key.strip('/')}/".startswith(f"{name}/"):
+            raise FormatError(f"{name} is a link to {other!r}, which is not read; follow_links=True reads it")
+    return shapes
 
 
 def _is_group(name: str, given: Any) -> bool:

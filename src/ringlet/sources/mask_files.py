@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_path
 from ringlet.errors import DataWarning, FormatError, warn
 from ringlet.sources.array_files import open_npy, read_array, real_array, shapes_in
 from ringlet.sources.chunked import ChunkedSource
@@ -73,6 +74,7 @@ def load_mask(
     array([[ True, False],
            [False,  True]])
     """
+    check_path("mask", path)
     path, named = split_key(path, None)
     with reading(path):
         kind = kind_of(path)

@@ -87,7 +87,8 @@ def output_target(path: str | os.PathLike[str]) -> Path:
     check_path("path", path)
     try:
         target = Path(path).resolve()
-        target.exists()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            target.stat()  # from Python 3.13 on, only this notices a circle
     except OSError as error:
         raise ArgumentError(f"cannot write {os.fspath(path)}: {error.strerror or error}") from error
     except RuntimeError as error:  # the exception of pathlib before Python 3.13

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ringlet.checks import check_number
+from ringlet.checks import check_number, check_path
 from ringlet.errors import (
     ArgumentError,
-    ArgumentTypeError,
     CheckpointError,
     CheckpointWarning,
     FormatError,
@@ -57,8 +56,7 @@ def check_checkpoint(path: PathLike | None, every: int, solver: Solver) -> None:
     check_number("every", every, at_least=1, whole=True)
     if path is None:
         return
-    if not isinstance(path, str | os.PathLike):
-        raise ArgumentTypeError(f"checkpoint={path!r} is not a path; give e.g. checkpoint='run.ckpt'")
+    check_path("checkpoint", path)
     if not solver.resumable:
         raise ArgumentError(
             f"checkpoint is not allowed with {type(solver).__name__}, which cannot be resumed; leave it out, or use a "

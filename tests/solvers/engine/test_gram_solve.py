@@ -88,3 +88,16 @@ def test_a_matrix_of_zeros_is_factored_in_the_end(size):
     for given in (DenseGram(np.zeros((size, size))), kronecker(np.zeros((size, size)))):
         found = GramFactor(given, 0.0, np.dtype("f8")).solve(rows)
         np.testing.assert_array_equal(np.sign(found), np.sign(rows))  # a multiple of the rows
+
+
+def test_a_tiny_matrix_whose_norm_underflows_is_factored():
+    """The entries of such a matrix, not its norm, tell how large the shift has to be."""
+    direction = np.array([[4.0], [-0.1], [-10.0], [0.3]])
+    tiny = 1e-112 * direction @ direction.T - 1e-114 * np.eye(4)  # not definite by rounding errors
+
+    class Underflowing(DenseGram):
+        norm = 0.0
+
+    found = GramFactor(Underflowing(tiny), 0.0, np.dtype("f8")).solve(direction.T)
+    assert np.isfinite(found).all()
+    assert (found * direction.T).sum() > 0

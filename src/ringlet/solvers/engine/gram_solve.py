@@ -103,8 +103,9 @@ class GramFactor:
             except np.linalg.LinAlgError:
                 if attempt == _ATTEMPTS - 1:
                     raise
-                shift *= 10
                 gram.fill(lower, mapper)
+                # The norm of tiny matrices may underflow, but not their entries.
+                shift = max(10 * shift, _RELATIVE_RIDGE * float(lower.diagonal().max()))
         self._inverses = [inverse.astype(dtype) for inverse in inverses]
         self._panels = list(mapper(lambda start: lower[start : start + _TILE, :start].astype(dtype), self._starts))
 

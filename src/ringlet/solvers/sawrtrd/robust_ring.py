@@ -21,6 +21,8 @@ from ringlet.sources import Chunks
 
 __all__ = ["RobustRing"]
 
+_WIDEST = 1e6  # of the rule's factors: kernels so wide are least squares, and their squares are still floats
+
 
 @dataclass(frozen=True, kw_only=True)
 class RobustRing(IterativeSolver):
@@ -48,8 +50,8 @@ class RobustRing(IterativeSolver):
         check_one_of("scaling", self.scaling, ("global", "local", "none"))
         check_number_or(DEFAULT_FACTORS, "sigma", self.sigma, above=0, infinite=True)
         if self.sigma_factor is not None:
-            check_number("sigma_factor", self.sigma_factor, above=0)
-        check_number("sigma_min", self.sigma_min, above=0)
+            check_number("sigma_factor", self.sigma_factor, above=0, at_most=_WIDEST)
+        check_number("sigma_min", self.sigma_min, above=0, at_most=_WIDEST)
         check_number_or(("auto",), "ridge", self.ridge, at_least=0)
         if isinstance(self.smooth, Mapping):
             for mode, strength in self.smooth.items():

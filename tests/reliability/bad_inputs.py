@@ -1,0 +1,182 @@
+"""The table of bad inputs: every argument with every kind of value that it must refuse, in Python and as typed.
+
+`ARGUMENTS` says of each argument how it is given, and which kinds of values it takes; all others are refused.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import ringlet
+from ringlet import AWRTRD, SAWRTRD, DaskExecutor, TensorRing, baselines, complete, decompose, plan, restore
+from ringlet.sources.files import load
+
+VALUES = {
+    "zero": 0,
+    "negative": -1,
+    "fraction": 1.5,
+    "infinity": float("inf"),
+    "minus infinity": float("-inf"),
+    "not a number": float("nan"),
+    "beyond floats": 10**400,
+    "below floats": -(10**400),
+    "text": "x",
+    "empty text": "",
+    "bytes": b"3",
+    "truth": True,
+    "list": [1, 2],
+    "mapping": {"a": 1},
+    "complex": 1j,
+    "object": object(),
+    "function": len,
+    "type": int,
+    "array": np.arange(3),
+}
+TEXTS = {
+    "zero": "0",
+    "negative": "-1",
+    "fraction": "1.5",
+    "infinity": "inf",
+    "minus infinity": "-inf",
+    "not a number": "nan",
+    "beyond floats": "1" + "0" * 400,
+    "below floats": "-1" + "0" * 400,
+    "text": "x",
+    "empty text": "",
+    "list": "1,,2",
+}
+
+X = np.random.default_rng(0).random((5, 4, 3))
+RING = TensorRing([np.ones((2, 4, 2)), np.ones((2, 3, 2))])
+FIT = decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=2))
+
+COUNT = frozenset()
+FROM_ZERO = frozenset({"zero"})
+NUMBER = frozenset({"zero", "fraction"})
+POSITIVE = frozenset({"fraction"})
+WIDTH = frozenset({"fraction", "infinity"})
+WORD = frozenset()
+PATH = frozenset({"text"})
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument.
+
+    Attributes
+    ----------
+    name : str
+        As messages call it.
+    call : callable
+        Gives a value for the argument.
+    takes : set of str
+        Kinds of values that are allowed.
+    options : tuple of str
+        Words of a command to which ``OPTION=TEXT`` is added; empty where the command line has no such option.
+    texts : set of str, optional
+        Kinds of texts that the option takes, where they are not those of the argument.
+    said : str
+        What messages call the argument, if not by its name.
+    """
+
+    name: str
+    call: object
+    takes: frozenset = frozenset()
+    option: str = ""
+    texts: frozenset | None = None
+    said: str = ""
+    where: str = field(default="decompose")
+
+    def rows(self):
+        """Kinds and values that must be refused."""
+        return [(kind, value) for kind, value in VALUES.items() if kind not in self.takes]
+
+    def text_rows(self):
+        """The same, as typed."""
+        allowed = self.takes if self.texts is None else self.texts
+        return [(kind, text) for kind, text in TEXTS.items() if kind not in allowed] if self.option else []
+
+
+def _of_decompose(name, takes, option="", texts=None):
+    return Argument(name, lambda value: decompose(X, **{"rank": 2, name: value}), takes, option, texts)
+
+
+def _of_solver(kind, name, takes, **fixed):
+    return Argument(name, lambda value: kind(**{name: value, **fixed}), takes, where=kind.__name__)
+
+
+ARGUMENTS = (
+    Argument("data", lambda value: decompose(value, 2), said="data|path|does not exist"),
+    _of_decompose("rank", frozenset(), "--rank"),
+    Argument("mask", lambda value: decompose(X, 2, mask=value), said="mask|path|does not exist"),
+    _of_decompose("seed", FROM_ZERO, "--seed"),
+    _of_decompose("init", frozenset()),
+    _of_decompose("callback", frozenset({"function", "type"})),
+    _of_decompose("checkpoint", PATH),
+    _of_decompose("every", COUNT, "--every"),
+    _of_decompose("executor", frozenset()),
+    _of_decompose("memory", frozenset(), "--memory"),
+    _of_decompose("threads", COUNT, "--threads"),
+    _of_decompose("sweeps", COUNT, "--sweeps"),
+    _of_decompose("tol", NUMBER, "--tol"),
+    _of_decompose("loss", WORD, "--loss"),
+    _of_decompose("sigma", WIDTH, "--sigma"),
+    _of_decompose("ridge", NUMBER, "--ridge"),
+    _of_decompose("smooth", NUMBER, "--smooth"),
+    _of_decompose("time", POSITIVE, "--time"),
+    _of_decompose("solver", frozenset(), "--solver"),
+    _of_solver(SAWRTRD, "samples", COUNT),
+    _of_solver(SAWRTRD, "sampling", WORD),
+    _of_solver(AWRTRD, "sigma_factor", POSITIVE),
+    _of_solver(AWRTRD, "sigma_min", POSITIVE),
+    _of_solver(AWRTRD, "scaling", WORD),
+    _of_solver(AWRTRD, "dtype", frozenset()),
+    _of_solver(baselines.TRSVD, "accuracy", NUMBER),
+    _of_solver(baselines.RandomizedTRSVD, "oversampling", FROM_ZERO),
+    _of_solver(baselines.RandomizedTRSVD, "power", FROM_ZERO),
+    _of_solver(baselines.L1TNN, "outlier_weight", WIDTH),
+    _of_solver(baselines.L1TNN, "penalty", POSITIVE),
+    _of_solver(baselines.LpTRC, "p", frozenset()),
+    _of_solver(baselines.SampledTRALS, "samples", COUNT),
+    _of_solver(baselines.TRALS, "sweeps", COUNT),
+    Argument("solver", lambda value: complete(X, solver=value), where="complete"),
+    Argument("seed", lambda value: complete(X, rank=2, seed=value), FROM_ZERO, where="complete"),
+    Argument("sweeps", lambda value: restore(X, sweeps=value), COUNT, where="restore"),
+    Argument("time", lambda value: restore(X, time=value), POSITIVE, where="restore"),
+    Argument("shape", lambda value: plan(value, 2), frozenset({"list", "bytes"}), where="plan"),
+    Argument("rank", lambda value: plan((5, 4, 3), value), where="plan"),
+    Argument("chunks", lambda value: plan((5, 4, 3), 2, chunks=value), where="plan"),
+    Argument("solver", lambda value: plan((5, 4, 3), 2, solver=value), where="plan"),
+    Argument("tol", lambda value: RING.round(tol=value), NUMBER, where="TensorRing.round"),
+    Argument("rank", lambda value: RING.round(rank=value), frozenset({"list"}), where="TensorRing.round"),
+    Argument("path", lambda value: TensorRing.load(value), where="TensorRing.load", said="path|does not exist"),
+    Argument("path", lambda value: RING.save(value), PATH, where="TensorRing.save"),
+    Argument("precision", lambda value: RING.save("x.ring", precision=value), where="TensorRing.save"),
+    Argument("fdr", lambda value: FIT.outliers(fdr=value), where="Fit.outliers"),
+    Argument("seed", lambda value: FIT.extend(X, seed=value), FROM_ZERO, where="Fit.extend"),
+    Argument("refresh", lambda value: FIT.extend(X, refresh=value), FROM_ZERO, where="Fit.extend"),
+    Argument("forget", lambda value: FIT.extend(X, forget=value), FROM_ZERO, where="Fit.extend"),
+    Argument("mode", lambda value: FIT.extend(X, mode=value), frozenset({"zero", "negative"}), where="Fit.extend"),
+    Argument(
+        "index", lambda value: FIT.weights(value), frozenset({"zero", "negative", "list", "array"}), where="weights"
+    ),
+    Argument("path", lambda value: load(value), where="load", said="path|does not exist"),
+    Argument(
+        "max_size",
+        lambda value: load("nowhere.npy", max_size=value),
+        option="--max-size",
+        texts=frozenset({"fraction"}),
+        where="load",
+    ),
+    Argument("absent", lambda value: load("nowhere.npy", absent=value), option="--absent", where="load"),
+    Argument("amount", lambda value: ringlet.budget(value), where="budget"),
+    Argument("psnr", lambda value: ringlet.target(psnr=value), POSITIVE, where="target"),
+    Argument("client", lambda value: DaskExecutor(value), where="DaskExecutor"),
+)
+
+PYTHON = [
+    (f"{argument.where}({argument.name}) {kind}", argument, value)
+    for argument in ARGUMENTS
+    for kind, value in argument.rows()
+]
+TYPED = [(f"{one.option} {kind}", one, text) for one in ARGUMENTS for kind, text in one.text_rows()]
