@@ -12,7 +12,7 @@ from ringlet.cli.options import CheckpointOptions
 from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.execution import DaskExecutor
 from ringlet.restoration.inputs import Input
-from ringlet.solvers.records import Status
+from ringlet.solvers.records import Callback, Status
 from ringlet.solvers.result import Fit
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.summary import size_fact
@@ -65,6 +65,7 @@ def fit_input(
     seed: int,
     progress: bool,
     executor: DaskExecutor | None = None,
+    callback: Callback | None = None,
 ) -> Finished:
     """Fit a ring to an input; the ring gets the names that the file has for its modes."""
     start = perf_counter()
@@ -77,6 +78,7 @@ def fit_input(
         checkpoint=kept.checkpoint,
         every=1 if kept.every is None else kept.every,
         executor=executor,
+        callback=callback,
         time=kept.time,
     )
     seconds = perf_counter() - start
