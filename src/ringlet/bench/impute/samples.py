@@ -94,4 +94,4 @@ def _counts() -> NDArray[np.float32]:
     weekend = (day % 7 >= 5).astype(float)
     pattern = (1 - 0.6 * weekend) * (commuters * mornings + (1 - commuters) * evenings) + 0.1
     expected = rng.uniform(50, 400, (20, 1, 1)) * pattern * rng.uniform(0.9, 1.1, (1, 28, 1)) + 0 * station
-    return rng.poisson(expected).astype(np.float32)
+    return np.asarray(rng.poisson(expected), np.float32)
