@@ -337,3 +337,16 @@ def test_a_grey_png_keeps_its_sixteen_bits(tmp_path, run):
     restored = load(tmp_path / "out.png").array
     assert restored.dtype == np.uint16
     assert np.abs(restored.astype(int) - steps).max() < 500
+
+
+def test_a_time_limit_gives_a_preview_that_is_told_and_replaced(tmp_path, run, photo, ruin):
+    damaged, clean = tmp_path / "in.npy", tmp_path / "out.npy"
+    np.save(damaged, ruin(photo))
+    result = run("restore", damaged, "-o", clean, "--rank", "3", "--time", "0.001s")
+    assert result.exit_code == 0, result.output
+    assert f"sweeps: {clean}; the final result replaces it" in " ".join(result.stderr.split())
+    assert np.load(clean).shape == photo.shape
+    assert files_in(tmp_path) == ["in.npy", "out.npy"]
+    quiet = run("restore", damaged, "-o", clean, "--rank", "3", "--time", "0.001s", "--force", "--quiet")
+    assert quiet.exit_code == 0
+    assert quiet.stderr == ""

@@ -114,3 +114,12 @@ def test_a_background_keeps_the_bonds_of_time_at_one():
     with pytest.raises(ArgumentError, match="names mode 7"):
         decompose(video, ringlet.background(7))
     assert "(1, " in ringlet.plan(video.shape, ringlet.background()).notes[0]
+
+
+def test_a_target_counts_wrong_entries_unless_only_trusted_ones_are_asked_for():
+    x = waves((24, 20, 10))
+    ruined = np.random.default_rng(0).random(x.shape) < 0.03
+    x[ruined] = x.max() + np.ptp(x)  # an error of at least the range at 3 % of the entries: less than 16 dB
+    with pytest.warns(DataWarning, match=r"target\(psnr=30\) was not reached"):
+        decompose(x, ringlet.target(psnr=30))
+    decompose(x, ringlet.target(psnr=30, trusted=True))  # warnings are errors here

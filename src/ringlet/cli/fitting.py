@@ -13,7 +13,7 @@ from ringlet.cli.screen import percent, print_facts, print_json, times
 from ringlet.execution import DaskExecutor
 from ringlet.restoration.inputs import Input
 from ringlet.results.fit import Fit
-from ringlet.results.records import Status
+from ringlet.results.records import Callback, Status
 from ringlet.results.summary import size_fact
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.sources.kinds import split_key
@@ -65,6 +65,7 @@ def fit_input(
     seed: int,
     progress: bool,
     executor: DaskExecutor | None = None,
+    callback: Callback | None = None,
 ) -> Finished:
     """Fit a ring to an input; the ring gets the names that the file has for its modes."""
     start = perf_counter()
@@ -77,6 +78,7 @@ def fit_input(
         checkpoint=kept.checkpoint,
         every=1 if kept.every is None else kept.every,
         executor=executor,
+        callback=callback,
         time=kept.time,
     )
     seconds = perf_counter() - start

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, warn
 from ringlet.results.fit import Fit
+from ringlet.ring import TensorRing
 from ringlet.sources import Source
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.labels import plain_index
 
-__all__ = ["CleanEntries", "Kept", "clean_entries", "fill", "parts"]
+__all__ = ["CleanEntries", "Kept", "clean_entries", "fill", "parts", "ring_entries"]
 
 CleanEntries: TypeAlias = Callable[[Any], NDArray[Any]]  # a block of the restored tensor, by its index
 
@@ -55,11 +56,16 @@ def clean_entries(fit: Fit, source: Source, kept: Kept) -> CleanEntries:
     """
     if kept is Kept.TRUSTED:
         return fit.unlabelled.restored
-    ring, dtype = fit.ring, source.dtype
-    if kept is Kept.NONE:
-        return lambda index: as_dtype(ring[index], dtype)
-    if fit.missing_share == 0:
+    if kept is Kept.KNOWN and fit.missing_share == 0:
         warn("trust_known=True leaves all data as they are: none are missing; give mask= or missing=", DataWarning)
+    return ring_entries(fit.ring, source, keep_known=kept is Kept.KNOWN)
+
+
+def ring_entries(ring: TensorRing, source: Source, *, keep_known: bool) -> CleanEntries:
+    """A function that gives any block of a ring in the dtype of the data; known entries may stay as they are."""
+    dtype = source.dtype
+    if not keep_known:
+        return lambda index: as_dtype(ring[index], dtype)
 
     def filled(index: Any) -> NDArray[Any]:
         block: Any = plain_index(index, ring.ndim)  # slices only: files are written in parts

@@ -1,7 +1,7 @@
 """From a fit to a clean file: checked before the fit, written a part at a time after it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, DataWarning, warn
-from ringlet.restoration.clean_entries import CleanEntries, Kept, clean_entries, fill, parts
+from ringlet.restoration.clean_entries import CleanEntries, Kept, clean_entries, fill, parts, ring_entries
 from ringlet.restoration.inputs import Input
 from ringlet.results.fit import Fit
+from ringlet.ring import TensorRing
 from ringlet.sources import ChunkedSource, Source
 from ringlet.sources.array_files import names_in
 from ringlet.sources.groups import array_names
@@ -107,8 +108,18 @@ class CleanFile:
 
         The tensor never exists in floats as a whole; for videos, npy files and stores it never exists as a whole.
         """
-        source, shape, kind = self.given.source, fit.ring.shape, self.kind
-        entries = clean_entries(fit, source, self.kept)
+        self._write(clean_entries(fit, self.given.source, self.kept))
+
+    def write_preview(self, ring: TensorRing) -> None:
+        """Write the data as a ring restores them before its fit has ended; nothing is judged an outlier yet."""
+        self._write(ring_entries(ring, self.given.source, keep_known=self.kept is Kept.KNOWN))
+
+    def replacing(self) -> "CleanFile":
+        """The same file, where there is one already."""
+        return replace(self, force=True)
+
+    def _write(self, entries: CleanEntries) -> None:
+        source, shape, kind = self.given.source, self.given.shape, self.kind
         if kind == "video":
             write_video(
                 self.path,

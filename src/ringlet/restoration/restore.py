@@ -14,6 +14,7 @@ from ringlet.restoration.clean_array import CleanArray
 from ringlet.restoration.clean_entries import Kept
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
+from ringlet.restoration.preview import Preview
 from ringlet.results.records import Status
 from ringlet.solvers.base import Solver
 from ringlet.store.atomic import check_outputs
@@ -96,7 +97,8 @@ def restore(
     executor : DaskExecutor, optional
         A cluster to do the passes over the data, as in `decompose`.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth, time : optional
-        Hyper-parameters of the solver and a limit of time, as in `decompose`.
+        Hyper-parameters of the solver and a limit of time, as in `decompose`. With `time` and a new `output`, a preview
+        is written to it after a tenth of the time; the final result replaces it.
 
     Returns
     -------
@@ -149,11 +151,13 @@ def restore(
     given = open_input(data_or_path, ReadOptions(mask, missing, key))
     kept = Kept.of(keep=keep, trust_known=trust_known)
     target = CleanArray(data_or_path, given, kept) if path is None else CleanFile(path, given, kept, force)
+    preview = Preview(target, time) if isinstance(target, CleanFile) and time is not None else None
     fit = decompose(
         given.source,
         rank,
         solver=solver,
         seed=seed,
+        callback=preview,
         progress=progress,
         checkpoint=checkpoint,
         every=every,
@@ -177,7 +181,7 @@ def restore(
         elif fit.status is Status.DISTRUSTED:
             warn(str(fit.status), DataWarning)
         return target.make(fit)
-    target.write(fit)
+    (target if preview is None else preview.final).write(fit)
     return fit
 
 

@@ -3,13 +3,14 @@
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
 from time import monotonic
 from typing import Any
 
 __all__ = ["ProgressLine", "progress_line"]
 
 _SECONDS_BETWEEN_LINES = 5.0
-_USUAL_SHARE = 0.45  # of the sweeps allowed that fits usually take: measured, automatic fits take 30 to 40 of 80
+_USUAL_SHARE = 0.36  # of the sweeps allowed that fits usually take: measured, automatic fits take 19 to 40 of 80
 _LONGER = 1.2  # times the sweeps done, where these are more than usual
 _RECENT = 5  # sweeps whose mean time is taken for those to come: rings grow, and so do their times
 
@@ -34,10 +35,10 @@ class ProgressLine:
         """Name what is done before the first sweep."""
         self._show(words)
 
-    def sweep(self, number: int, sweeps: int, seconds: float, change: float) -> None:
-        """Show a sweep that has ended."""
+    def sweep(self, number: int, sweeps: int, seconds: float, change: float, *, limit: float = inf) -> None:
+        """Show a sweep that has ended; the fit will be ended after `limit` seconds."""
         self._recent.append(seconds)
-        left = time_left(number, sweeps, sum(self._recent) / len(self._recent))
+        left = min(time_left(number, sweeps, sum(self._recent) / len(self._recent)), max(limit, 0.0))
         words = f"sweep {number} of at most {sweeps}, change {change:.1e}, about {left:.0f} s left"
         self._show(words, now=number == sweeps)
 
@@ -54,8 +55,8 @@ def time_left(done: int, sweeps: int, seconds: float) -> float:
 
     Examples
     --------
-    >>> time_left(10, 80, 2.0), time_left(50, 80, 2.0), time_left(80, 80, 2.0)
-    (52.0, 20.0, 0.0)
+    >>> round(time_left(10, 80, 2.0)), time_left(50, 80, 2.0), time_left(80, 80, 2.0)
+    (38, 20.0, 0.0)
     """
     expected = min(sweeps, max(_USUAL_SHARE * sweeps, _LONGER * done))
     return seconds * (expected - done)

@@ -82,7 +82,7 @@ _MEASURES: dict[str, Callable[[int], Measured]] = {
 
 
 class _Bench(click.Command):
-    """Timing by default; `ringlet bench quality` is a command of its own, with its own options."""
+    """Timing by default; `ringlet bench quality` and `impute` are commands of their own, with their own options."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -91,6 +91,10 @@ class _Bench(click.Command):
             from ringlet.cli.commands.bench_quality import command as quality
 
             return quality.make_context(f"{info_name} quality", args[1:], parent, **extra)
+        if args[:1] == ["impute"]:
+            from ringlet.cli.commands.bench_impute import command as impute
+
+            return impute.make_context(f"{info_name} impute", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -124,7 +128,8 @@ def command(
     factorisations of the same plan. Benchmarks report; they fail nothing. Nothing else should run on the machine
     meanwhile.
 
-    How good the results are, rather than how fast, is another command: ringlet bench quality --help
+    How good the results are, rather than how fast, is measured by two other commands:
+    ringlet bench quality --help, and for filling gaps ringlet bench impute --help
     """
     if picture is not None:
         check_outputs([picture], force=force)

@@ -1,6 +1,7 @@
 """`ringlet restore`: from a damaged file to a clean one."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,6 +26,8 @@ from ringlet.report.outlier_files import OUTLIER_SUFFIXES, check_outlier_file, w
 from ringlet.restoration.clean_entries import Kept
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
+from ringlet.restoration.preview import Preview
+from ringlet.results.records import State
 from ringlet.store.atomic import check_outputs
 
 __all__ = ["command"]
@@ -134,11 +137,14 @@ def command(
 
     The clean file has the shape and the dtype of IN; a video keeps its frame rate, its sound and its
     rotation, and a netCDF file or a table its labels. Ctrl-C ends the fit early and writes the best result so far.
+    With --time, a preview is written to a new OUT after a tenth of the time; the final result replaces it.
     """
     outputs.check(force=force)
     kept.check()
     given = open_input(source, data)
     clean = CleanFile(outputs.output, given, outputs.kept, force)
+    tell = None if quiet else partial(_tell_of_preview, outputs.output)
+    preview = None if kept.time is None else Preview(clean, kept.time, tell)
     finished = fit_input(
         given,
         rank,
@@ -146,11 +152,18 @@ def command(
         kept=kept,
         seed=seed,
         progress=not quiet,
+        callback=preview,
     )
     if outputs.outliers is not None:  # first, as the output may replace the input
         write_outliers(finished.fit, outputs.outliers, legend=outputs.legend, force=force)
-    clean.write(finished.fit)
+    (clean if preview is None else preview.final).write(finished.fit)
     if outputs.save is not None:
         finished.fit.ring.save(outputs.save, force=force)
     show(finished, source, outputs.paths, as_json=as_json, quiet=quiet)
     ctx.exit(finished.exit_code)
+
+
+def _tell_of_preview(path: Path, state: State, seconds: float) -> None:
+    click.echo(
+        f"preview after {seconds:.0f} s and {state.sweep} sweeps: {path}; the final result replaces it", err=True
+    )
