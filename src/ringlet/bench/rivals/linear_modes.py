@@ -1,0 +1,68 @@
+"""Linear interpolation along every mode of a tensor, the modes combined by how well each of them predicts."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.bench.rivals.gaps import Array, Mask, mean_filled
+
+__all__ = ["linear_modes"]
+
+
+def linear_modes(values: Array, observed: Mask) -> Array:
+    """Interpolate every gap along each mode, and average the answers by their expected errors.
+
+    Steps along a mode are taken for a random walk. Its variance is that of neighbouring observed entries, which is
+    large along modes without order, so these count little. Observed entries stay as they are. Gaps that no mode reaches
+    get the mean.
+
+    Examples
+    --------
+    >>> x = np.add.outer(np.arange(5.0), 10 * np.arange(4.0))
+    >>> seen = np.ones(x.shape, bool)
+    >>> seen[2, 1] = False
+    >>> float(linear_modes(np.where(seen, x, 0.0), seen)[2, 1])
+    12.0
+    """
+    total, weight = np.zeros(values.shape), np.zeros(values.shape)
+    for mode in range(values.ndim):
+        estimate, variance = _along(np.moveaxis(values, mode, -1), np.moveaxis(observed, mode, -1))
+        confidence = np.moveaxis(1 / variance, -1, mode)  # 0 where the mode has no answer
+        total += confidence * np.moveaxis(estimate, -1, mode)
+        weight += confidence
+    filled = mean_filled(values, observed)
+    np.divide(total, weight, out=filled, where=~observed & (weight > 0), casting="same_kind")
+    return filled
+
+
+def _along(values: Array, observed: Mask) -> tuple[Array, NDArray[np.float64]]:
+    """Interpolate along the last mode; the variances of the answers, infinite where there is none."""
+    length = values.shape[-1]
+    place = np.broadcast_to(np.arange(length), values.shape)
+    before = np.maximum.accumulate(np.where(observed, place, -1), axis=-1)
+    after = np.minimum.accumulate(np.where(observed, place, length)[..., ::-1], axis=-1)[..., ::-1]
+    left, right = (np.take_along_axis(values, np.clip(at, 0, length - 1), -1) for at in (before, after))
+    to_left = np.where(before >= 0, (place - before).astype(float), np.inf)
+    to_right = np.where(after < length, (after - place).astype(float), np.inf)
+    share = np.where(np.isinf(to_right), 1.0, np.where(np.isinf(to_left), 0.0, _ratio(to_right, to_left)))
+    estimate = share * left + (1 - share) * right
+    # A random walk that is known at two places has this variance in between.
+    steps = np.where(np.isinf(to_left), to_right, np.where(np.isinf(to_right), to_left, share * to_left))
+    return estimate, np.where(np.isinf(steps), np.inf, np.maximum(steps, 1e-9) * _step(values, observed))
+
+
+def _ratio(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """First over both, where both are finite and not zero together."""
+    both = first + second
+    ratio = np.ones(first.shape)
+    np.divide(first, both, out=ratio, where=np.isfinite(both) & (both > 0))
+    return ratio
+
+
+def _step(values: Array, observed: Mask) -> float:
+    """Variance of a step along the last mode: the median over neighbouring pairs, which wrong entries do not move."""
+    pairs = observed[..., 1:] & observed[..., :-1]
+    if not pairs.any():
+        return 1.0
+    squares = np.square(np.diff(values.astype(np.float64), axis=-1)[pairs])
+    scale = float(np.var(values[observed])) or 1.0
+    return max(float(np.median(squares)), 1e-6 * scale)

@@ -1,0 +1,69 @@
+"""PCA with missing data, as DINEOF fills satellite fields: a truncated SVD and its own gaps in turn."""
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.bench.rivals.gaps import Array, Mask, held_out
+
+__all__ = ["pca"]
+
+_MOST = 30  # components
+_ROUNDS = 60
+_CLOSE = 1e-3  # relative change of the filled entries at which rounds end
+_PATIENCE = 3  # numbers of components without gain after which the search ends
+
+
+def pca(values: Array, observed: Mask) -> Array:
+    """Fill gaps by the leading components of the squarest unfolding; held-out entries choose their number.
+
+    Observed entries stay as they are, as in DINEOF.
+
+    References
+    ----------
+    Beckers & Rixen, "EOF calculations and data filling from incomplete oceanographic datasets", Journal of Atmospheric
+    and Oceanic Technology 20(12), 2003.
+    """
+    mode = min(range(values.ndim), key=lambda k: abs(np.log(values.shape[k] ** 2 / prod(values.shape))))
+    front = np.moveaxis(values, mode, 0)
+    matrix = front.reshape(len(front), -1).astype(np.float64)
+    known = np.moveaxis(observed, mode, 0).reshape(matrix.shape)
+    centre = matrix[known].mean()
+    matrix = np.where(known, matrix - centre, 0.0)
+    filled = _filled(matrix, known, _number(matrix, known), np.zeros_like(matrix)) + centre
+    estimate = np.moveaxis(filled.reshape(front.shape), 0, mode)
+    return np.where(observed, values, estimate).astype(values.dtype)
+
+
+def _number(matrix: NDArray[np.float64], known: Mask) -> int:
+    """Components with the least error at held-out entries, each number starting from the answer of the last one."""
+    out = held_out(known)
+    seen = known & ~out
+    if not (out.any() and seen.any()):
+        return 1
+    best, least, start = 1, np.inf, np.zeros_like(matrix)
+    for number in range(1, min(_MOST, *matrix.shape) + 1):
+        start = _filled(matrix, seen, number, start)
+        error = float(np.abs(start - matrix)[out].mean())
+        if error < least:
+            best, least = number, error
+        elif number >= best + _PATIENCE:
+            break
+    return best
+
+
+def _filled(matrix: NDArray[np.float64], known: Mask, number: int, start: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Truncated SVDs of the matrix, each with its own answers in the gaps."""
+    current = np.where(known, matrix, start)
+    for _ in range(_ROUNDS):
+        small = current if current.shape[0] <= current.shape[1] else current.T
+        _, vectors = np.linalg.eigh(small @ small.T)
+        leading = vectors[:, -number:]
+        model = leading @ (leading.T @ small)
+        model = model if small is current else model.T
+        change = np.linalg.norm((model - current)[~known])
+        current = np.where(known, matrix, model)
+        if change <= _CLOSE * np.linalg.norm(current):
+            break
+    return current
