@@ -15,11 +15,15 @@ _SHORTEST = 4  # of a mode that gives the columns, where there is one
 _ROWS = 20_000  # that are learned from; all are filled
 
 
-def iterative_imputer(values: Array, observed: Mask) -> Array:
-    """Fill gaps from the other columns by Bayesian ridge regressions; observed entries stay as they are."""
+def iterative_imputer(values: Array, observed: Mask, *, mode: int | None = None) -> Array:
+    """Fill gaps from the other columns by Bayesian ridge regressions; observed entries stay as they are.
+
+    `mode` is that of the columns.
+    """
     library("sklearn.experimental.enable_iterative_imputer")
     imputer_class = library("sklearn.impute").IterativeImputer
-    mode = min(range(values.ndim), key=lambda k: (values.shape[k] < _SHORTEST, values.shape[k]))
+    if mode is None:
+        mode = min(range(values.ndim), key=lambda k: (values.shape[k] < _SHORTEST, values.shape[k]))
     table = np.moveaxis(np.where(observed, values, np.nan), mode, -1)
     rows = table.reshape(-1, table.shape[-1])
     rng = np.random.default_rng(0)

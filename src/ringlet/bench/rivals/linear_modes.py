@@ -8,8 +8,8 @@ from ringlet.bench.rivals.gaps import Array, Mask, mean_filled
 __all__ = ["linear_modes"]
 
 
-def linear_modes(values: Array, observed: Mask) -> Array:
-    """Interpolate every gap along each mode, and average the answers by their expected errors.
+def linear_modes(values: Array, observed: Mask, *, mode: int | None = None) -> Array:
+    """Interpolate every gap along each mode, and average the answers by their expected errors; or along one mode only.
 
     Steps along a mode are taken for a random walk. Its variance is that of neighbouring observed entries, which is
     large along modes without order, so these count little. Observed entries stay as they are. Gaps that no mode reaches
@@ -24,10 +24,10 @@ def linear_modes(values: Array, observed: Mask) -> Array:
     12.0
     """
     total, weight = np.zeros(values.shape), np.zeros(values.shape)
-    for mode in range(values.ndim):
-        estimate, variance = _along(np.moveaxis(values, mode, -1), np.moveaxis(observed, mode, -1))
-        confidence = np.moveaxis(1 / variance, -1, mode)  # 0 where the mode has no answer
-        total += confidence * np.moveaxis(estimate, -1, mode)
+    for along in range(values.ndim) if mode is None else (mode,):
+        estimate, variance = _along(np.moveaxis(values, along, -1), np.moveaxis(observed, along, -1))
+        confidence = np.moveaxis(1 / variance, -1, along)  # 0 where the mode has no answer
+        total += confidence * np.moveaxis(estimate, -1, along)
         weight += confidence
     filled = mean_filled(values, observed)
     np.divide(total, weight, out=filled, where=~observed & (weight > 0), casting="same_kind")

@@ -13,8 +13,12 @@ _RANKS = 1, 2, 4, 8, 16
 _ROUNDS = 50
 
 
-def masked_cp(values: Array, observed: Mask) -> Array:
-    """``tensorly.decomposition.parafac`` with a mask; held-out entries choose the rank, from 1 to 16."""
+def masked_cp(values: Array, observed: Mask, *, rank: int | None = None) -> Array:
+    """``tensorly.decomposition.parafac`` with a mask; without a rank, held-out entries choose one from 1 to 16."""
+    return _fitted(values, observed, _rank(values, observed) if rank is None else rank).astype(values.dtype)
+
+
+def _rank(values: Array, observed: Mask) -> int:
     out = held_out(observed)
     seen = observed & ~out
     best, least = _RANKS[0], np.inf
@@ -24,7 +28,7 @@ def masked_cp(values: Array, observed: Mask) -> Array:
             if error >= least:
                 break
             best, least = rank, error
-    return _fitted(values, observed, best).astype(values.dtype)
+    return best
 
 
 def _fitted(values: Array, observed: Mask, rank: int) -> Array:

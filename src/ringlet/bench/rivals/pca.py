@@ -15,23 +15,31 @@ _CLOSE = 1e-3  # relative change of the filled entries at which rounds end
 _PATIENCE = 3  # numbers of components without gain after which the search ends
 
 
-def pca(values: Array, observed: Mask) -> Array:
-    """Fill gaps by the leading components of the squarest unfolding; held-out entries choose their number.
+def pca(values: Array, observed: Mask, *, mode: int | None = None, components: int | None = None) -> Array:
+    """Fill gaps by the leading components of an unfolding. Observed entries stay as they are, as in DINEOF.
 
-    Observed entries stay as they are, as in DINEOF.
+    Parameters
+    ----------
+    values, observed : arrays of one shape
+    mode : int, optional
+        The mode of the rows; by default the one that makes the unfolding most nearly square.
+    components : int, optional
+        By default the number with the least error at held-out entries.
 
     References
     ----------
     Beckers & Rixen, "EOF calculations and data filling from incomplete oceanographic datasets", Journal of Atmospheric
     and Oceanic Technology 20(12), 2003.
     """
-    mode = min(range(values.ndim), key=lambda k: abs(np.log(values.shape[k] ** 2 / prod(values.shape))))
+    if mode is None:
+        mode = min(range(values.ndim), key=lambda k: abs(np.log(values.shape[k] ** 2 / prod(values.shape))))
     front = np.moveaxis(values, mode, 0)
     matrix = front.reshape(len(front), -1).astype(np.float64)
     known = np.moveaxis(observed, mode, 0).reshape(matrix.shape)
     centre = matrix[known].mean()
     matrix = np.where(known, matrix - centre, 0.0)
-    filled = _filled(matrix, known, _number(matrix, known), np.zeros_like(matrix)) + centre
+    components = _number(matrix, known) if components is None else components
+    filled = _filled(matrix, known, components, np.zeros_like(matrix)) + centre
     estimate = np.moveaxis(filled.reshape(front.shape), 0, mode)
     return np.where(observed, values, estimate).astype(values.dtype)
 
