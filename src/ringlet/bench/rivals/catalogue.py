@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ringlet.bench.rivals.bm3d_rounds import bm3d_rounds
 from ringlet.bench.rivals.drop_ends import drop_ends_linear, drop_ends_modes
 from ringlet.bench.rivals.gaps import Rival
-from ringlet.bench.rivals.gaussian_median import gaussian_median, gaussian_median_nlm
+from ringlet.bench.rivals.gaussian_median import gaussian_median, gaussian_nlm, gaussian_only
 from ringlet.bench.rivals.inpainting import biharmonic, opencv_inpaint
 from ringlet.bench.rivals.iterative_imputer import iterative_imputer
 from ringlet.bench.rivals.libraries import is_installed, library
@@ -38,8 +38,9 @@ class Entry:
 
 SIMPLE = {
     "drop-ends-linear": Entry(drop_ends_linear, ("photo", "video")),
+    "gaussian": Entry(gaussian_only, ("photo", "video")),
     "gaussian-median": Entry(gaussian_median, ("photo", "video")),
-    "gaussian-median-nlm": Entry(gaussian_median_nlm, ("photo", "video"), "skimage"),
+    "gaussian-nlm": Entry(gaussian_nlm, ("photo", "video"), "skimage"),
     "cv2-inpaint": Entry(opencv_inpaint, ("photo", "video"), "cv2"),
     "median-over-time": Entry(median_over_time, ("video",)),
     "robust-pca": Entry(robust_pca, ("video",)),

@@ -14,8 +14,8 @@ __all__ = [
     "by_picture",
     "gaussian_fill",
     "held_out",
+    "local_median",
     "mean_filled",
-    "near_the_median",
     "trusted_entries",
 ]
 
@@ -27,8 +27,9 @@ _HELD_OUT = 0.1  # of the observed entries
 _ATOM = 0.02  # share of the observed entries at the ends of the range from which on these count as wrong
 _WIDTHS = 0.7, 1.5, 3.0, 6.0, 12.0, 24.0  # of Gaussians, in pixels
 _LEAST_MASS = 0.05  # of a Gaussian on observed entries
-_WINDOW = 5  # pixels a side, of medians
-_FAR = 0.15  # of the range, from the median of the neighbours: wrong
+_IN_WINDOW = 15  # observed entries whose median is taken
+_WIDEST = 5  # pixels from the middle of their window to its edge
+_FAR = 0.15  # of the range of all medians, from the median of the neighbours: wrong
 
 
 def by_picture(values: Array, observed: Mask, rival: Rival) -> Array:
@@ -62,22 +63,35 @@ def trusted_entries(values: Array, observed: Mask) -> Mask:
     """Observed entries of a picture that someone who has looked at its histogram would trust.
 
     Where many entries lie at the ends of the range, those are distrusted (salt and pepper). Otherwise entries are
-    distrusted that are far from the median of their 5 x 5 neighbours (wrong entries of any value).
+    distrusted that are far from the median of the observed entries around them (wrong entries of any value).
     """
     inside = between_ends(values, observed)
-    if np.count_nonzero(inside) < (1 - _ATOM) * np.count_nonzero(observed):
+    if np.count_nonzero(inside) < (1 - _ATOM) * np.count_nonzero(observed) or not observed.any():
         return inside
-    return near_the_median(values, observed)
+    median = local_median(values, observed)
+    return np.asarray(observed & (np.abs(values - median) < _FAR * np.ptp(median)))
 
 
-def near_the_median(values: Array, observed: Mask) -> Mask:
-    """Observed entries of a picture that are not far from the median of their neighbours."""
-    from scipy.ndimage import median_filter
+def local_median(values: Array, observed: Mask) -> Array:
+    """Medians of the observed entries around every pixel, in a window that holds about fifteen of them.
 
-    if not observed.any():
-        return observed
-    away = np.abs(values - median_filter(gaussian_fill(values, observed), _WINDOW))
-    return np.asarray(observed & (away < _FAR * np.ptp(values[observed])))
+    Examples
+    --------
+    >>> x = np.zeros((9, 9))
+    >>> x[4, 4] = 7.0
+    >>> float(local_median(x, np.ones(x.shape, bool)).max())
+    0.0
+    """
+    share = max(float(observed.mean()), 1e-3)
+    reach = min(max(2, round((np.sqrt(_IN_WINDOW / share) - 1) / 2)), _WIDEST)
+    padded = np.pad(np.where(observed, values, np.inf), reach, constant_values=np.inf)
+    height, width = values.shape
+    side = range(2 * reach + 1)
+    around = np.sort([padded[i : i + height, j : j + width] for i in side for j in side], axis=0)
+    count = np.isfinite(around).sum(axis=0)
+    middle = np.maximum(count - 1, 0)[None] // 2
+    median = np.take_along_axis(around, middle, axis=0)[0]
+    return np.where(count > 0, median, values[observed].mean()).astype(values.dtype)
 
 
 def held_out(observed: Mask) -> Mask:

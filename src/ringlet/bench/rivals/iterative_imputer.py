@@ -37,5 +37,5 @@ def iterative_imputer(values: Array, observed: Mask, *, mode: int | None = None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it has not converged, or a column is empty
         imputer.fit(learned)
-        filled = imputer.transform(rows)
+        filled: Array = imputer.transform(rows)
     return np.moveaxis(filled.reshape(table.shape), -1, mode).astype(values.dtype)
