@@ -41,21 +41,13 @@ def _along(values: Array, observed: Mask) -> tuple[Array, NDArray[np.float64]]:
     before = np.maximum.accumulate(np.where(observed, place, -1), axis=-1)
     after = np.minimum.accumulate(np.where(observed, place, length)[..., ::-1], axis=-1)[..., ::-1]
     left, right = (np.take_along_axis(values, np.clip(at, 0, length - 1), -1) for at in (before, after))
-    to_left = np.where(before >= 0, (place - before).astype(float), np.inf)
-    to_right = np.where(after < length, (after - place).astype(float), np.inf)
-    share = np.where(np.isinf(to_right), 1.0, np.where(np.isinf(to_left), 0.0, _ratio(to_right, to_left)))
-    estimate = share * left + (1 - share) * right
-    # A random walk that is known at two places has this variance in between.
-    steps = np.where(np.isinf(to_left), to_right, np.where(np.isinf(to_right), to_left, share * to_left))
-    return estimate, np.where(np.isinf(steps), np.inf, np.maximum(steps, 1e-9) * _step(values, observed))
-
-
-def _ratio(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    """First over both, where both are finite and not zero together."""
-    both = first + second
-    ratio = np.ones(first.shape)
-    np.divide(first, both, out=ratio, where=np.isfinite(both) & (both > 0))
-    return ratio
+    has_left, has_right = before >= 0, after < length
+    to_left, to_right = (place - before).astype(float), (after - place).astype(float)
+    share = np.where(has_right, np.where(has_left, to_right / np.maximum(to_left + to_right, 1), 0.0), 1.0)  # of left
+    estimate = np.where(share > 0, share * left, 0) + np.where(share < 1, (1 - share) * right, 0)
+    # A random walk that is known at two places has share * to_left steps of variance in between.
+    steps = np.where(has_left, np.where(has_right, share * to_left, to_left), np.where(has_right, to_right, np.inf))
+    return estimate, np.maximum(steps, 1e-9) * _step(values, observed)
 
 
 def _step(values: Array, observed: Mask) -> float:

@@ -1,5 +1,7 @@
 """PCA with missing data, as DINEOF fills satellite fields: a truncated SVD and its own gaps in turn."""
 
+from collections.abc import Iterator
+from itertools import islice
 from math import prod
 
 import numpy as np
@@ -12,6 +14,7 @@ __all__ = ["pca"]
 _MOST = 30  # components
 _ROUNDS = 60
 _CLOSE = 1e-3  # relative change of the filled entries at which rounds end
+_GAIN = 0.98  # of the error at held-out entries, that another component must reach
 _PATIENCE = 3  # numbers of components without gain after which the search ends
 
 
@@ -39,26 +42,34 @@ def pca(values: Array, observed: Mask, *, mode: int | None = None, components: i
     centre = matrix[known].mean()
     matrix = np.where(known, matrix - centre, 0.0)
     components = _number(matrix, known) if components is None else components
-    filled = _filled(matrix, known, components, np.zeros_like(matrix)) + centre
+    *_, filled = islice(_growing(matrix, known), components)
+    filled += centre
     estimate = np.moveaxis(filled.reshape(front.shape), 0, mode)
     return np.where(observed, values, estimate).astype(values.dtype)
 
 
 def _number(matrix: NDArray[np.float64], known: Mask) -> int:
-    """Components with the least error at held-out entries, each number starting from the answer of the last one."""
+    """Components with the least error at held-out entries."""
     out = held_out(known)
     seen = known & ~out
     if not (out.any() and seen.any()):
         return 1
-    best, least, start = 1, np.inf, np.zeros_like(matrix)
-    for number in range(1, min(_MOST, *matrix.shape) + 1):
-        start = _filled(matrix, seen, number, start)
-        error = float(np.abs(start - matrix)[out].mean())
-        if error < least:
+    best, least = 1, np.inf
+    for number, filled in enumerate(islice(_growing(matrix, seen), _MOST), 1):
+        error = float(np.abs(filled - matrix)[out].mean())
+        if error < _GAIN * least:
             best, least = number, error
         elif number >= best + _PATIENCE:
             break
     return best
+
+
+def _growing(matrix: NDArray[np.float64], known: Mask) -> Iterator[NDArray[np.float64]]:
+    """The matrix filled by one component, by two, ...: each number starts from the answer of the last one."""
+    filled = np.zeros_like(matrix)
+    for number in range(1, min(matrix.shape) + 1):
+        filled = _filled(matrix, known, number, filled)
+        yield filled
 
 
 def _filled(matrix: NDArray[np.float64], known: Mask, number: int, start: NDArray[np.float64]) -> NDArray[np.float64]:
