@@ -9,6 +9,7 @@ __all__ = ["drop_ends_linear", "drop_ends_modes"]
 
 _FEWEST = 4  # points that a triangulation needs
 _SHIFT = 1e-3  # pixels
+_NEAR = 8  # pixels from a gap within which observed entries are used
 
 
 def drop_ends_linear(values: Array, observed: Mask) -> Array:
@@ -23,16 +24,20 @@ def drop_ends_modes(values: Array, observed: Mask) -> Array:
 
 def _interpolated(pixels: Array, known: Mask) -> Array:
     from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
+    from scipy.ndimage import binary_dilation
 
+    gaps = np.argwhere(~known)
+    if not len(gaps):
+        return pixels
     # A grid is the worst case of a triangulation: four corners on one circle everywhere. A small shift avoids them.
     shift = np.random.default_rng(0).uniform(-_SHIFT, _SHIFT, (*known.shape, 2))
-    points = np.argwhere(known) + shift[known]
+    near = known & binary_dilation(~known, iterations=_NEAR)
+    points = np.argwhere(near) + shift[near]
     if len(points) < _FEWEST:
         return np.where(known, pixels, pixels[known].mean() if len(points) else 0.0)
-    gaps = np.argwhere(~known)
     estimate = pixels.copy()
-    found = LinearNDInterpolator(points, pixels[known])(gaps)
+    found = LinearNDInterpolator(points, pixels[near])(gaps)
     outside = np.isnan(found)  # beyond the outermost points
-    found[outside] = NearestNDInterpolator(points, pixels[known])(gaps[outside])
+    found[outside] = NearestNDInterpolator(points, pixels[near])(gaps[outside])
     estimate[~known] = found
     return estimate

@@ -92,7 +92,8 @@ def local_median(values: Array, observed: Mask) -> Array:
     count = np.isfinite(around).sum(axis=0)
     middle = np.maximum(count - 1, 0)[None] // 2
     median = np.take_along_axis(around, middle, axis=0)[0]
-    return np.where(count > 0, median, values[observed].mean()).astype(values.dtype)
+    found: Array = np.where(count > 0, median, values[observed].mean()).astype(values.dtype)
+    return found
 
 
 def held_out(observed: Mask) -> Mask:
