@@ -42,6 +42,7 @@ SIMPLE = {
     "gaussian-median": Entry(gaussian_median, ("photo", "video")),
     "gaussian-nlm": Entry(gaussian_nlm, ("photo", "video"), "skimage"),
     "cv2-inpaint": Entry(opencv_inpaint, ("photo", "video"), "cv2"),
+    "biharmonic": Entry(biharmonic, ("photo", "video"), "skimage"),
     "median-over-time": Entry(median_over_time, ("video",)),
     "robust-pca": Entry(robust_pca, ("video",)),
     "linear-modes": Entry(linear_modes, ("tensor",)),
@@ -51,7 +52,6 @@ SIMPLE = {
     "masked-cp": Entry(masked_cp, ("tensor",), "tensorly"),
 }
 SLOW = {
-    "biharmonic": Entry(biharmonic, ("photo",), "skimage"),
     "bm3d": Entry(bm3d_rounds, ("photo",), "bm3d"),
 }
 

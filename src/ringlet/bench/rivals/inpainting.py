@@ -9,7 +9,7 @@ from ringlet.errors import ArgumentError
 __all__ = ["biharmonic", "opencv_inpaint"]
 
 _RADIUS = 3  # pixels
-_MOST_UNKNOWN = 60_000  # entries of a picture that the biharmonic equations are solved for
+_MOST_PIXELS = 1_000_000  # of a picture for which the biharmonic equations are solved
 
 
 def opencv_inpaint(values: Array, observed: Mask) -> Array:
@@ -27,11 +27,11 @@ def opencv_inpaint(values: Array, observed: Mask) -> Array:
 
 
 def biharmonic(values: Array, observed: Mask) -> Array:
-    """``skimage.restoration.inpaint_biharmonic`` of all that is missing or distrusted; of small pictures only."""
+    """``skimage.restoration.inpaint_biharmonic`` of all that is missing or distrusted; not of huge pictures."""
     restoration = library("skimage.restoration")
-    if values.shape[0] * values.shape[1] > _MOST_UNKNOWN:
+    if values.shape[0] * values.shape[1] > _MOST_PIXELS:
         raise ArgumentError(
-            f"pictures of {values.shape[0]} x {values.shape[1]} pixels take too long; the limit is {_MOST_UNKNOWN}"
+            f"pictures of {values.shape[0]} x {values.shape[1]} pixels take too long; the limit is {_MOST_PIXELS:,}"
         )
 
     def picture(pixels: Array, known: Mask) -> Array:

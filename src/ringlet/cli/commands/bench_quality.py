@@ -44,8 +44,7 @@ __all__ = ["command"]
     default=("plain", "peers", "grid"),
     show_default="plain, peers, grid",
     help="The paper's method, its peers in the same time, the best of a grid, its peers until they stop by themselves; "
-    "rivals: what people use today, on cases of their own; slow-rivals: biharmonic inpainting, and BM3D if it is "
-    "installed. May be given again.",
+    "rivals: what people use today, on cases of their own; slow-rivals: BM3D, if it is installed. May be given again.",
 )
 @click.option(
     "--seeds",
