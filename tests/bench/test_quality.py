@@ -8,8 +8,10 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from ringlet.bench.quality.cases import QualityCase, cases_of, chosen_cases
+from ringlet.bench.quality.cases import QualityCase, cases_of, chosen_cases, half_of, rival_cases
 from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
+from ringlet.bench.quality.rival_samples import rival_samples
+from ringlet.bench.quality.rival_table import duels_of, markdown, summarise_duels
 from ringlet.bench.quality.rivals import FINISHED, PEERS
 from ringlet.bench.quality.samples import builtin_samples, samples_in
 from ringlet.bench.quality.summary import outcomes_of, summarise
@@ -198,3 +200,114 @@ def test_a_tensor_of_which_nothing_is_known_is_refused(tmp_path):
 def test_the_other_bench_is_still_there():
     assert "--alone" in CliRunner().invoke(group, ["bench", "--help"]).output
     assert "--budget-minutes" in quality("--help").output
+
+
+def test_rivals_have_cases_of_their_own_in_two_halves(folder):
+    cases = rival_cases(rival_samples(folder), seeds=2)
+    names = {case.name for case in cases}
+    assert {
+        "full/coffee-m0-o20",
+        "full/china-m90-r10-s2",
+        "generated/discs-m50-gmm",
+        "tensors-part/sea-m70-o20",
+    } <= names
+    assert len(names) == len(cases) == (7 + 2 + 3) * 4 * 3 * 2
+    tuned = [case for case in cases if half_of(case) == "tuned"]
+    assert 0.35 < len(tuned) / len(cases) < 0.65
+    by_damage = {}
+    for case in cases:
+        by_damage.setdefault(case.kind_of_damage, set()).add(half_of(case))
+    assert all(len(halves) == 1 for halves in by_damage.values())  # seeds stay together
+
+
+def test_another_seed_is_another_draw_of_the_same_damage(folder):
+    first, second = (
+        next(case for case in rival_cases(rival_samples(folder), seeds=2) if case.name == name).damaged()
+        for name in ("photos-part/waves-m50-r10", "photos-part/waves-m50-r10-s2")
+    )
+    for damaged in (first, second):
+        seen = ~np.isnan(damaged.data)
+        assert seen.sum() == round(0.5 * damaged.data.size)
+        wrong = damaged.data[seen] != damaged.truth.values[seen]
+        assert wrong.sum() == int(0.1 * seen.sum())
+        assert len(np.unique(damaged.data[seen][wrong])) > 50  # random values
+    assert (np.isnan(first.data) != np.isnan(second.data)).any()
+
+
+def test_parts_of_large_data_are_taken_from_the_middle(tmp_path):
+    (tmp_path / "t").mkdir()
+    ramp = np.arange(130 * 130 * 130, dtype=np.float32).reshape(130, 130, 130)
+    np.save(tmp_path / "t/big.npy", ramp)
+    truth = rival_samples(tmp_path)[-1].truth()
+    np.testing.assert_array_equal(truth.values, ramp[15:115, 15:115, 15:115])
+    assert (truth.low, truth.high) == (truth.values.min(), truth.values.max())
+
+
+def rival_records(damage, noise, seed=1, kind="photo", **scores):
+    facts = {"damage": damage, "case": f"{damage}-s{seed}", "noise": noise, "seed": seed, "kind": kind, "missing": 70}
+    return [facts | {"rival": name.replace("_", "-"), "psnr": psnr, "seconds": 2.0} for name, psnr in scores.items()]
+
+
+def test_the_table_of_rivals_adds_up_and_says_where_we_lose():
+    found = duels_of(
+        [
+            *rival_records("a-m70-o20", "salt-and-pepper", auto=24.0, restore=30.0, gaussian=28.0, cv2_inpaint=29.0),
+            *rival_records("a-m70-o20", "salt-and-pepper", 2, auto=26.0, restore=32.0, gaussian=29.0, cv2_inpaint=28.0),
+            *rival_records("b-m70-o20", "salt-and-pepper", auto=24.0, restore=24.0, gaussian=26.5, bm3d=30.0),
+            *rival_records("c-m70-gmm", "gmm", kind="tensor", auto=40.0, restore=40.0, pca=35.0, masked_cp=None),
+            *rival_records("d-m70-gmm", "gmm", auto=20.0, restore=20.0),  # no rival yet
+            {"case": "old", "rival": "auto", "psnr": 20.0},  # of another comparison
+        ]
+    )
+    assert [duel.case for duel in found] == ["a-m70-o20", "b-m70-o20", "c-m70-gmm"]
+    first, second, third = found
+    assert first.seeds == 2
+    assert (first.best_rival, first.lead) == ("gaussian", pytest.approx(2.5))
+    assert (second.best_rival, second.lead) == ("gaussian", pytest.approx(-2.5))  # BM3D is not a simple rival
+    assert (third.best_rival, third.lead) == ("pca", pytest.approx(5.0))
+    photos, tensors, together = summarise_duels(found)
+    assert (photos.cases, photos.ahead, photos.mean_lead, photos.least_lead) == (2, 0.5, 0.0, -2.5)
+    assert (tensors.kind, tensors.ahead) == ("tensor", 1.0)
+    assert together.cases == 3
+    text = markdown(found, [photos, tensors, together])
+    assert "| b-m70-o20 | -2.5 | 24.0 (2 s) | gaussian 26.5 (2 s) |" in text
+    assert "| b-m70-o20 | 24.0 (2 s) | 24.0 (2 s) | 26.5 (2 s) | – | **30.0** (2 s) |" in text
+    assert "Nowhere in these cases." in markdown([first], summarise_duels([first]))
+
+
+def test_rivals_are_measured_recorded_and_tabulated(folder, tmp_path):
+    for name in ("cv2", "tensorly", "sklearn", "skimage"):
+        pytest.importorskip(name)
+    out, table = tmp_path / "r.jsonl", tmp_path / "t.md"
+    wanted = ("--data", folder, "--against", "rivals", "--out", out, "--table", table)
+    only = (
+        "--only",
+        "photos-part/waves-m70-o20",
+        "--only",
+        "tensors-part/sea-m70-o20",
+        "--only",
+        "videos-part/*-m50-r10",
+    )
+    first = quality(*wanted, *only, "--json")
+    assert first.exit_code == 0, first.output
+    cases = {case["case"]: case for case in json.loads(first.stdout)["cases"]}
+    assert set(cases["photos-part/waves-m70-o20"]["rivals"]) >= {"gaussian", "cv2-inpaint", "drop-ends-linear"}
+    assert set(cases["tensors-part/sea-m70-o20"]["rivals"]) >= {"pca", "masked-cp", "iterative-imputer", "linear-modes"}
+    assert set(cases["videos-part/clip-m50-r10"]["rivals"]) >= {"median-over-time", "robust-pca"}
+    assert all(np.isfinite(case["restored"]["psnr"]) and np.isfinite(case["lead"]) for case in cases.values())
+    assert "### Tensors" in table.read_text(encoding="utf-8")
+    lines = out.read_text().splitlines()
+    again = quality(*wanted, *only, "--budget-minutes", 0)
+    assert again.exit_code == 0, again.output
+    assert out.read_text().splitlines() == lines
+    assert "3 of 3 cases" in again.stdout
+    half = {half: quality(*wanted, "--half", half, "--budget-minutes", 0).stdout for half in ("tuned", "other")}
+    counts = [int(text.split(" of ")[1].split()[0]) for text in half.values()]
+    assert sum(counts) == (7 + 2 + 3) * 12
+
+
+def test_options_of_rivals_are_refused_elsewhere(tmp_path):
+    for arguments in (("--seeds", 2), ("--half", "tuned"), ("--table", tmp_path / "t.md")):
+        result = quality(*arguments)
+        assert result.exit_code == 2
+        assert "--against rivals" in result.stderr

@@ -25,8 +25,12 @@ __all__ = [
     "observed_entries",
 ]
 
-Noise = Literal["gmm", "salt-and-pepper"]
-NOISES: dict[str, str] = {"gmm": "Gaussian mixture", "salt-and-pepper": "salt and pepper"}  # for people
+Noise = Literal["gmm", "salt-and-pepper", "random-valued"]
+NOISES: dict[str, str] = {  # for people
+    "gmm": "Gaussian mixture",
+    "salt-and-pepper": "salt and pepper",
+    "random-valued": "random values",
+}
 
 Chosen: TypeAlias = tuple[slice, NDArray[np.intp]]  # a block of entries, and the positions chosen in it
 
@@ -98,9 +102,10 @@ def add_noise(
     ----------
     tensor : array, C order
         Changed. Entries that are not observed become 0.
-    noise : {"gmm", "salt-and-pepper"}
+    noise : {"gmm", "salt-and-pepper", "random-valued"}
         "gmm" adds 0.8 N(0, 1e-3) + 0.2 N(0, 0.5), by variance; "salt-and-pepper" sets 20 % of the entries to 0 or 1,
-        half of them each. The counts are exact: ``floor(0.2 n)`` of n observed entries.
+        half of them each; "random-valued" sets them to any value from 0 to 1. The counts are exact: ``floor(0.2 n)`` of
+        n observed entries.
     rng : Generator
     observed : bool array, optional
         By default all entries are.
@@ -126,6 +131,9 @@ def add_noise(
     wrong = _chosen(flat.size, mask, count, rng, block_entries)
     if noise == "salt-and-pepper":
         _salt_and_pepper(flat, wrong, count, rng)
+    elif noise == "random-valued":
+        for _, chosen in wrong:
+            flat[chosen] = rng.random(chosen.size, np.float32)
     else:
         _mixture(flat, mask, wrong, variances, rng)
 

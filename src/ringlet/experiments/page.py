@@ -1,12 +1,9 @@
 """One page with all results: tables, figures and recovered pictures in a single file without external resources."""
 
-import json
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from importlib.resources import files
-from io import BytesIO
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -19,13 +16,13 @@ from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS
 from ringlet.experiments.noise import NOISES
 from ringlet.experiments.summary import Row, latest
+from ringlet.report.html import Viewed, ViewerItem, packed, viewer, whole_page
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.sources.media import import_pillow
 from ringlet.store.atomic import atomic_output
 
 __all__ = ["Section", "growth_section", "section", "write_page"]
 
-_QUALITY = 90  # of the WebP pictures: a hundred of them have to fit into a page
 _NOTHING = "–"
 _COSTS = ("seconds", "processor seconds", "peak memory")
 _TEXT = ("noise", "not run", "paper's formula", "note")  # columns of words, to the left
@@ -125,19 +122,12 @@ def growth_section(rows: Sequence[GrowthRow], figures: Sequence[Path]) -> Sectio
 
 def write_page(path: Path, sections: Sequence[Section], records: Sequence[Record]) -> None:
     """Write the page, which loads no external resources."""
-    assets = files("ringlet.experiments")
-    style, script = (assets.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     links = "".join(f'<li><a href="#{one.name}">{escape(one.title)}</a></li>' for one in sections)
-    body = "".join(map(_section, sections))
-    text = (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<link rel="icon" href="data:,"><title>Ringlet: the paper’s experiments</title>'
-        f"<style>{style}</style></head><body>"
+    text = whole_page(
+        "Ringlet: the paper’s experiments",
         "<header><h1>Robust tensor rings: the paper’s experiments, run with Ringlet</h1>"
         f'<p class="muted">{escape(_circumstances(records))}</p></header>'
-        f'<nav aria-label="Experiments"><ul>{links}</ul></nav><main>{body}</main>'
-        f"<script>{script}</script></body></html>\n"
+        f'<nav aria-label="Experiments"><ul>{links}</ul></nav><main>{"".join(map(_section, sections))}</main>',
     )
     with atomic_output(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -174,31 +164,12 @@ def _section(one: Section) -> str:
 
 
 def _viewer(galleries: Sequence[Gallery]) -> str:
-    items = [
-        {
-            "name": gallery.name,
-            "pictures": [
-                {"label": picture.label, "note": picture.note, "source": _source(picture)}
-                for picture in gallery.pictures
-            ],
-        }
-        for gallery in galleries
-    ]
-    content = json.dumps(items).replace("<", "\\u003c")  # no text of ours may end the script
-    choices = "".join(f"<label>{name}<select></select></label>" for name in ("Item", "Left", "Right"))
-    return (
-        f'<h3>Recovered pictures</h3><div class="viewer"><div class="choices">{choices}</div>'
-        '<div class="stage"><img class="before" alt=""><img class="after" alt=""><div class="bar"></div>'
-        '<input type="range" min="0" max="100" value="50" aria-label="How much of the left picture is seen"></div>'
-        '<div class="captions"><span></span><span></span></div>'
-        f'<script type="application/json">{content}</script></div>'
-    )
+    items = [ViewerItem(gallery.name, tuple(map(_viewed, gallery.pictures))) for gallery in galleries]
+    return f"<h3>Recovered pictures</h3>{viewer(items, 'Item', 'Damaged', 'SAWRTRD')}"
 
 
-def _source(picture: Picture) -> str:
-    packed = BytesIO()
-    import_pillow().open(picture.path).save(packed, "WEBP", quality=_QUALITY)
-    return f"data:image/webp;base64,{b64encode(packed.getvalue()).decode()}"
+def _viewed(picture: Picture) -> Viewed:
+    return Viewed(picture.label, picture.note, packed(import_pillow().open(picture.path)))
 
 
 # Tables.

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont
 
-__all__ = ["Panel", "draw_comparison", "draw_outliers", "show_missing"]
+__all__ = [
+    "MAP_COLOURS",
+    "Panel",
+    "draw_comparison",
+    "draw_outliers",
+    "outlier_picture",
+    "screen_picture",
+    "show_missing",
+]
 
 Colour = tuple[int, int, int]
 
@@ -25,6 +33,7 @@ _MUTED: Colour = (98, 107, 118)
 _TRUSTED: Colour = (245, 243, 238)
 _OUTLIER: Colour = (200, 38, 20)
 _MISSING: Colour = (150, 170, 190)
+MAP_COLOURS = {"trusted": _TRUSTED, "judged an outlier": _OUTLIER, "missing": _MISSING}  # of maps of outliers
 _GREY = 128  # missing entries in a picture
 _SMALLEST, _LARGEST = 400, 1000  # width of a panel in pixels
 _TALLEST = 2000  # height of a panel
@@ -107,11 +116,7 @@ def draw_outliers(distrust: NDArray[np.floating[Any]]) -> "Image":
     (400, 448)
     """
     pillow = import_pillow()
-    condensed = _condensed(distrust)
-    share = np.nan_to_num(condensed)[..., None]
-    colours = np.array(_TRUSTED) * (1 - share) + np.array(_OUTLIER) * share
-    colours[np.isnan(condensed)] = _MISSING
-    picture = _thickened(_resized(_picture(colours.round().astype(np.uint8))))
+    picture = outlier_picture(distrust)
     font = _font(max(16, picture.width // 40))
     strip = 3 * int(font.size)
     canvas: Image = pillow.new("RGB", (max(_SMALLEST, picture.width), picture.height + strip), _PAPER)
@@ -120,10 +125,24 @@ def draw_outliers(distrust: NDArray[np.floating[Any]]) -> "Image":
     return canvas
 
 
+def outlier_picture(distrust: NDArray[np.floating[Any]]) -> "Image":
+    """The same without a legend, of a size for screens."""
+    condensed = _condensed(distrust)
+    share = np.nan_to_num(condensed)[..., None]
+    colours = np.array(_TRUSTED) * (1 - share) + np.array(_OUTLIER) * share
+    colours[np.isnan(condensed)] = _MISSING
+    return _thickened(_resized(_picture(colours.round().astype(np.uint8))))
+
+
+def screen_picture(pixels: NDArray[np.uint8]) -> "Image":
+    """A picture of a size for screens: small ones enlarged so that entries stay squares, large ones averaged."""
+    return _thickened(_resized(_picture(pixels)))
+
+
 def _legend(pen: "ImageDraw", font: "FreeTypeFont", start: tuple[int, int]) -> None:
     """Colour keys with their words, from left to right, centred on the height of `start`."""
     (x, y), side = start, int(font.size)
-    for colour, word in ((_TRUSTED, "trusted"), (_OUTLIER, "judged an outlier"), (_MISSING, "missing")):
+    for word, colour in MAP_COLOURS.items():
         pen.rectangle((x, y - side // 2, x + side, y + side - side // 2), colour, _MUTED)
         pen.text((x + int(1.5 * side), y), word, _INK, font, anchor="lm")
         x += int(1.5 * side + pen.textlength(word, font) + 1.5 * side)

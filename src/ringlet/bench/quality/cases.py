@@ -12,11 +12,16 @@ from ringlet.errors import ArgumentError
 from ringlet.experiments.noise import OUTLIERS, Noise, TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
 
-__all__ = ["Damaged", "QualityCase", "cases_of", "chosen_cases"]
+__all__ = ["HALVES", "Damaged", "QualityCase", "cases_of", "chosen_cases", "half_of", "rival_cases"]
+
+HALVES = ("tuned", "other")
 
 _MISSING = (0, 30, 70, 90)  # percent
 _RUINED = (0, 20, 40)
 _PAPERS = 70  # missing in the paper's completion experiments
+_RIVALS_MISSING = (0, 50, 70, 90)
+_RIVALS_NOISES: tuple[tuple[Noise, int], ...] = (("salt-and-pepper", 20), ("random-valued", 10), ("gmm", 20))
+_LETTERS: dict[Noise, str] = {"salt-and-pepper": "o", "random-valued": "r"}  # in names, before the percentage
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +55,29 @@ class QualityCase:
     sample : Sample
     missing, ruined : int
         In percent.
-    noise : {"gmm", "salt-and-pepper"}
-        Salt and pepper are the smallest and the largest known value. "gmm" is the paper's mixture, in units of the
-        data's range.
+    noise : {"gmm", "salt-and-pepper", "random-valued"}
+        Salt and pepper are the smallest and the largest known value; random values lie between them. "gmm" is the
+        paper's mixture, in units of the data's range.
+    seed : int
+        Of the damage, from 1.
     """
 
     sample: Sample
     missing: int
     ruined: int
     noise: Noise = "salt-and-pepper"
+    seed: int = 1
 
     @property
     def name(self) -> str:
-        """Name on the command line and in records: ``photos/rose-m70-o20``, or ``photos/rose-m70-gmm``."""
-        return f"{self.sample.name}-m{self.missing}-{'gmm' if self.noise == 'gmm' else f'o{self.ruined}'}"
+        """Name on the command line and in records: ``photos/rose-m70-o20``, ``photos/rose-m70-gmm-s2``."""
+        return self.kind_of_damage if self.seed == 1 else f"{self.kind_of_damage}-s{self.seed}"
+
+    @property
+    def kind_of_damage(self) -> str:
+        """The name without the seed."""
+        damage = "gmm" if self.noise == "gmm" else f"{_LETTERS[self.noise]}{self.ruined}"
+        return f"{self.sample.name}-m{self.missing}-{damage}"
 
     @property
     def like_the_papers(self) -> bool:
@@ -75,11 +89,14 @@ class QualityCase:
         truth = self.sample.truth()
         span = truth.high - truth.low or 1.0
         data = (truth.values - np.float32(truth.low)) / np.float32(span)
-        observed = observed_entries(data.shape, 1 - self.missing / 100, generator(self.name, 1, TrialSeed.MASK))
+        observed = observed_entries(
+            data.shape, 1 - self.missing / 100, generator(self.kind_of_damage, self.seed, TrialSeed.MASK)
+        )
         if truth.known is not None:
             observed &= truth.known
             data[~truth.known] = 0  # values there are arbitrary
-        add_noise(data, self.noise, generator(self.name, 1, TrialSeed.NOISE), observed, outliers=self.ruined / 100)
+        noise = generator(self.kind_of_damage, self.seed, TrialSeed.NOISE)
+        add_noise(data, self.noise, noise, observed, outliers=self.ruined / 100)
         data *= np.float32(span)
         data += np.float32(truth.low)
         data[~observed] = np.nan
@@ -90,7 +107,31 @@ def cases_of(samples: list[Sample]) -> list[QualityCase]:
     """All cases of all samples, in a random order that is always the same: any part of it is a fair sample."""
     cases = [QualityCase(sample, missing, ruined) for sample in samples for missing in _MISSING for ruined in _RUINED]
     cases += [QualityCase(sample, _PAPERS, round(100 * OUTLIERS), "gmm") for sample in samples]
-    return sorted(cases, key=lambda case: crc32(case.name.encode()))
+    return _shuffled(cases)
+
+
+def rival_cases(samples: list[Sample], seeds: int = 1) -> list[QualityCase]:
+    """Cases of the comparison with rivals: complete, 50, 30 and 10 % observed, with three kinds of noise."""
+    return _shuffled(
+        [
+            QualityCase(sample, missing, ruined, noise, seed)
+            for sample in samples
+            for missing in _RIVALS_MISSING
+            for noise, ruined in _RIVALS_NOISES
+            for seed in range(1, seeds + 1)
+        ]
+    )
+
+
+def half_of(case: QualityCase) -> str:
+    """Whether settings may be tuned on a case: "tuned" or "other", by a hash of its name; all seeds together.
+
+    Examples
+    --------
+    >>> half_of(QualityCase(Sample("full", "coffee", "photo", None), 70, 20))
+    'other'
+    """
+    return HALVES[crc32(f"half of {case.kind_of_damage}".encode()) & 1]
 
 
 def chosen_cases(cases: list[QualityCase], patterns: tuple[str, ...]) -> list[QualityCase]:
@@ -99,3 +140,7 @@ def chosen_cases(cases: list[QualityCase], patterns: tuple[str, ...]) -> list[Qu
         if not any(fnmatch(case.name, pattern) for case in cases):
             raise ArgumentError(f"--cases {pattern!r} matches none of the cases; one of them is {cases[0].name!r}")
     return [case for case in cases if not patterns or any(fnmatch(case.name, pattern) for pattern in patterns)]
+
+
+def _shuffled(cases: list[QualityCase]) -> list[QualityCase]:
+    return sorted(cases, key=lambda case: crc32(case.name.encode()))

@@ -1,4 +1,4 @@
-"""The methods that are compared: `decompose(x)` without settings, and others.
+"""The methods that are compared: `decompose(x)` and `restore(x)` without settings, and others.
 
 Times are processor seconds of all threads together, so that other work on the machine has little effect.
 """
@@ -17,18 +17,20 @@ from ringlet.api import complete, decompose, default_solver
 from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC
 from ringlet.bench.quality.cases import Damaged, QualityCase
 from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
+from ringlet.bench.rivals.catalogue import SIMPLE, SLOW, Entry
 from ringlet.errors import DataWarning
 from ringlet.experiments.journal import Record
 from ringlet.experiments.methods import METHODS, SAMPLES, settings_for
+from ringlet.restoration.restore import restore
 from ringlet.results.fit import Estimate, Fit
 from ringlet.results.records import Status
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import IterativeSolver, Solver
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
 
-__all__ = ["AUTO", "FINISHED", "GRID", "PEERS", "PLAIN", "RIVALS", "SAME_RANK", "measure"]
+__all__ = ["AUTO", "FINISHED", "GRID", "PEERS", "PLAIN", "RESTORE", "RIVALS", "SAME_RANK", "measure"]
 
-AUTO, SAME_RANK, PLAIN, GRID = "auto", "same-rank", "plain", "grid"
+AUTO, RESTORE, SAME_RANK, PLAIN, GRID = "auto", "restore", "same-rank", "plain", "grid"
 
 _AS_PRINTED: dict[str, Any] = {"sweeps": 30, "tol": 1e-3, "ridge": 0.0, "smooth": 0.0}
 _BOND = 10  # of the paper's method on tensors that are no photo or video
@@ -65,6 +67,24 @@ def measure(rival: str, case: QualityCase, damaged: Damaged, auto: Record | None
 def _automatic(_case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
     fit, seconds = _timed(lambda: decompose(damaged.data))
     return _ring_record(damaged, fit, seconds)
+
+
+def _restored(_case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
+    """The clean array that a user gets."""
+    estimate, seconds = _timed(lambda: restore(damaged.data))
+    return {"psnr": damaged.score(estimate), "seconds": seconds}
+
+
+def _in_use(entry: Entry) -> Callable[[QualityCase, Damaged, Record], Record]:
+    """A method that people use today."""
+
+    def run(_case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
+        observed = np.isfinite(damaged.data)
+        values = np.where(observed, damaged.data, np.float32(0))
+        estimate, seconds = _timed(lambda: entry.run(values, observed))
+        return {"psnr": damaged.score(estimate), "seconds": seconds}
+
+    return run
 
 
 def _same_rank(_case: QualityCase, damaged: Damaged, auto: Record) -> Record:
@@ -145,11 +165,13 @@ def _completed(solver: Solver, case: QualityCase, damaged: Damaged, *, seconds: 
 
 RIVALS: dict[str, Callable[[QualityCase, Damaged, Record], Record]] = {
     AUTO: _automatic,
+    RESTORE: _restored,
     SAME_RANK: _same_rank,
     PLAIN: _plain,
     **{name: _hurried(_METHODS[name]) for name in PEERS},
     GRID: _grid,
     **{name: _finished(_METHODS[peer]) for peer, name in zip(PEERS, FINISHED, strict=True)},
+    **{name: _in_use(entry) for name, entry in (SIMPLE | SLOW).items()},
 }
 
 

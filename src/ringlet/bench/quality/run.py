@@ -6,15 +6,25 @@ from pathlib import Path
 from time import monotonic
 
 from ringlet.bench.quality.cases import Damaged, QualityCase
-from ringlet.bench.quality.rivals import AUTO, FINISHED, GRID, PEERS, PLAIN, RIVALS, SAME_RANK, measure
+from ringlet.bench.quality.rivals import AUTO, FINISHED, GRID, PEERS, PLAIN, RESTORE, RIVALS, SAME_RANK, measure
+from ringlet.bench.rivals.catalogue import SIMPLE, SLOW
+from ringlet.bench.rivals.libraries import is_installed
 from ringlet.errors import RingletError
 from ringlet.experiments.journal import Journal, Record
 from ringlet.experiments.runner import machine
 
-__all__ = ["OPPONENTS", "records_in", "run_cases"]
+__all__ = ["IN_USE", "OPPONENTS", "records_in", "run_cases"]
 
 # Names of the comparisons, and the methods that they include.
-OPPONENTS = {"plain": (PLAIN,), "peers": PEERS, "grid": (GRID,), "finished-peers": FINISHED}
+OPPONENTS: dict[str, tuple[str, ...]] = {
+    "plain": (PLAIN,),
+    "peers": PEERS,
+    "grid": (GRID,),
+    "finished-peers": FINISHED,
+    "rivals": tuple(SIMPLE),
+    "slow-rivals": tuple(SLOW),
+}
+IN_USE = ("rivals", "slow-rivals")  # methods that people use today; they have their own cases
 
 _AFTER_AUTO = (SAME_RANK, *PEERS)  # they get its rank, or its time
 
@@ -65,7 +75,8 @@ def run_cases(
             damaged = damaged or case.damaged()
             record = {"case": case.name, "group": case.sample.group, "rival": rival, "missing": case.missing}
             record |= {"ruined": case.ruined, "noise": case.noise, "shape": list(damaged.data.shape)}
-            record["like_the_papers"] = case.like_the_papers
+            record |= {"like_the_papers": case.like_the_papers, "kind": case.sample.kind, "seed": case.seed}
+            record["damage"] = case.kind_of_damage
             try:
                 record |= measure(rival, case, damaged, done.get(AUTO))
             except RingletError as error:
@@ -75,6 +86,17 @@ def run_cases(
 
 
 def _rivals(case: QualityCase, against: Sequence[str]) -> list[str]:
-    """Peers are completion methods, so they run only where entries are missing."""
-    wanted = {AUTO, SAME_RANK} | {name for one in against for name in OPPONENTS[one]}
-    return [name for name in RIVALS if name in wanted and (case.missing or name not in PEERS + FINISHED)]
+    """Peers are completion methods, so they run only where entries are missing; others are for one kind of data."""
+    wanted = {AUTO} | {name for one in against for name in OPPONENTS[one] if _is_for(name, case)}
+    if any(one in IN_USE for one in against):
+        wanted.add(RESTORE)
+    if any(one not in IN_USE for one in against):
+        wanted.add(SAME_RANK)
+    return [name for name in RIVALS if name in wanted]
+
+
+def _is_for(name: str, case: QualityCase) -> bool:
+    if name in PEERS + FINISHED:
+        return case.missing > 0
+    entry = (SIMPLE | SLOW).get(name)
+    return entry is None or (case.sample.kind in entry.kinds and (not entry.needs or is_installed(entry.needs)))

@@ -1,5 +1,6 @@
 """Real data to be damaged: photos of scikit-image, or the content of a folder of folders."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -58,6 +59,8 @@ class Sample:
         None for photos that ship with scikit-image.
     short_side : int
         Of photos and videos, in pixels; the paper's settings depend on it. 0 for others.
+    read : callable, optional
+        Gives the truth, of samples that are neither a file as a whole nor a built-in photo.
     """
 
     group: str
@@ -65,6 +68,7 @@ class Sample:
     kind: Kind
     path: str | None
     short_side: int = 0
+    read: Callable[[], Truth] | None = None
 
     @property
     def name(self) -> str:
@@ -78,6 +82,8 @@ class Sample:
 
     def truth(self) -> Truth:
         """All entries, in a new array that may be changed."""
+        if self.read is not None:
+            return self.read()
         if self.item is None:
             return _tensor_truth(Path(str(self.path)))
         values = self.item.tensor()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ringlet.api import Rank
-from ringlet.cli.fitting import fit_input, show
+from ringlet.cli.fitting import Finished, fit_input, show
 from ringlet.cli.options import (
     CheckpointOptions,
     SolverOptions,
@@ -23,7 +23,8 @@ from ringlet.cli.options import (
 )
 from ringlet.cli.paths import GivenPath, suffixed
 from ringlet.report.outlier_files import OUTLIER_SUFFIXES, check_outlier_file, write_outliers
-from ringlet.restoration.clean_entries import Kept
+from ringlet.report.restoration_page import Restoration, check_page, write_restoration_page
+from ringlet.restoration.clean_entries import Kept, clean_entries
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.restoration.preview import Preview
@@ -43,11 +44,12 @@ class OutputOptions:
     save: Path | None
     outliers: Path | None
     legend: bool
+    report: Path | None
 
     @property
     def paths(self) -> list[Path]:
         """All files that are written."""
-        return [path for path in (self.output, self.save, self.outliers) if path is not None]
+        return [path for path in (self.output, self.save, self.outliers, self.report) if path is not None]
 
     @property
     def kept(self) -> Kept:
@@ -61,6 +63,8 @@ class OutputOptions:
             check_outlier_file(self.outliers, legend=self.legend)
         elif self.legend:
             raise click.UsageError("--legend needs --outliers MAP.png")
+        if self.report is not None:
+            check_page()
 
 
 output_options = gathered(
@@ -103,6 +107,13 @@ output_options = gathered(
             "two modes, one pixel an entry, white = outlier.",
         ),
         click.option("--legend", is_flag=True, help="Draw the .png of --outliers in colours, with a legend."),
+        click.option(
+            "--report",
+            type=GivenPath(),
+            metavar="PAGE.html",
+            callback=suffixed(".html"),
+            help="Write a page, one file: before and after, what was judged wrong, what was chosen and why.",
+        ),
     ],
 )
 
@@ -156,6 +167,8 @@ def command(
     )
     if outputs.outliers is not None:  # first, as the output may replace the input
         write_outliers(finished.fit, outputs.outliers, legend=outputs.legend, force=force)
+    if outputs.report is not None:
+        write_restoration_page(outputs.report, _restoration(source, finished, outputs, rank_given=rank != "auto"))
     (clean if preview is None else preview.final).write(finished.fit)
     if outputs.save is not None:
         finished.fit.ring.save(outputs.save, force=force)
@@ -167,3 +180,25 @@ def _tell_of_preview(path: Path, state: State, seconds: float) -> None:
     click.echo(
         f"preview after {seconds:.0f} s and {state.sweep} sweeps: {path}; the final result replaces it", err=True
     )
+
+
+def _restoration(source: Path, finished: Finished, outputs: OutputOptions, *, rank_given: bool) -> Restoration:
+    """What the page tells of."""
+    given, fit = finished.given, finished.fit
+    return Restoration(
+        source.name,
+        given.source,
+        clean_entries(fit, given.source, outputs.kept),
+        fit,
+        finished.seconds,
+        rank_given,
+        _KEPT[outputs.kept],
+        moving=given.kind in ("video", "frames"),
+    )
+
+
+_KEPT = {
+    Kept.NONE: "Every entry of the clean file is the ring's, without fine noise and without the finest detail.",
+    Kept.TRUSTED: "Entries that are known and trusted stay as they are; all others are the ring's.",
+    Kept.KNOWN: "All known entries stay as they are; missing ones are the ring's.",
+}

@@ -14,7 +14,7 @@ for (const viewer of document.querySelectorAll(".viewer")) {
   const show = (select, image, caption) => {
     const picture = items[item.value].pictures[select.value];
     image.src = picture.source;
-    image.alt = `${items[item.value].name}: ${picture.label}`;
+    image.alt = [items[item.value].name, picture.label].filter(Boolean).join(": ");
     caption.textContent = picture.note ? `${picture.label}, ${picture.note}` : picture.label;
   };
   const showBoth = () => {
@@ -28,8 +28,9 @@ for (const viewer of document.querySelectorAll(".viewer")) {
       const place = labels.indexOf(select.selectedOptions[0]?.textContent);
       fill(select, labels, place >= 0 ? place : otherwise);
     };
-    keep(left, Math.min(1, labels.length - 1));
-    keep(right, labels.includes("SAWRTRD") ? labels.indexOf("SAWRTRD") : labels.length - 1);
+    const at = (label, otherwise) => (labels.includes(label) ? labels.indexOf(label) : otherwise);
+    keep(left, at(viewer.dataset.left, 0));
+    keep(right, at(viewer.dataset.right, labels.length - 1));
     showBoth();
   };
   const slide = () => {
@@ -38,6 +39,7 @@ for (const viewer of document.querySelectorAll(".viewer")) {
   };
 
   fill(item, items.map((one) => one.name), 0);
+  item.closest("label").hidden = items.length === 1 && !items[0].name;
   item.addEventListener("change", changeItem);
   left.addEventListener("change", showBoth);
   right.addEventListener("change", showBoth);

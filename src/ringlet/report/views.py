@@ -1,0 +1,116 @@
+"""Pictures of a tensor for a page: a photo, some frames of a video, or some slices of any other tensor."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.report.pictures import MAP_COLOURS, show_missing
+
+__all__ = ["Tones", "View", "views_of"]
+
+_MOST = 5  # views of a tensor
+_LONGEST = 2400  # entries along a side of a view; of a longer one the middle is shown
+_COLOURS = 3
+_TAILS = 1, 99  # percentiles that become black and white
+
+
+@dataclass(frozen=True)
+class View:
+    """A block of the tensor that is seen as a picture.
+
+    Attributes
+    ----------
+    name : str
+        Which frame or slice it is; empty where there is only one.
+    block : tuple of slices
+        One for every mode. All but the first two, and maybe a mode of colours, have one entry.
+    in_colour : bool
+    """
+
+    name: str
+    block: tuple[slice, ...]
+    in_colour: bool
+
+    def plane(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Entries of the block as (height, width), or (height, width, 3) in colour."""
+        height, width = values.shape[:2]
+        return values.reshape((height, width, _COLOURS) if self.in_colour else (height, width))
+
+
+def views_of(shape: tuple[int, ...], *, moving: bool) -> list[View]:
+    """At most five views, spread evenly over the modes beyond the picture.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Pictures are the first two modes. A third mode of three entries is one of colours.
+    moving : bool
+        Whether the last mode is time, as in a video.
+
+    Examples
+    --------
+    >>> [view.name for view in views_of((40, 60, 3, 9), moving=True)]
+    ['Frame 1', 'Frame 3', 'Frame 5', 'Frame 7', 'Frame 9']
+    >>> [view.name for view in views_of((40, 60, 3), moving=False)]
+    ['']
+    """
+    in_colour = len(shape) > 2 and shape[2] == _COLOURS and not (moving and len(shape) == 3)
+    others = shape[3:] if in_colour else shape[2:]
+    picture = (*map(_middle, shape[:2]), *([slice(0, _COLOURS)] if in_colour else []))
+    found = []
+    for place in _spread(prod(others)):
+        index = tuple(int(one) for one in np.unravel_index(place, others)) if others else ()
+        name = ", ".join(str(one + 1) for one in index)
+        word = "Frame" if moving else "Slice"
+        block = (*picture, *(slice(one, one + 1) for one in index))
+        found.append(View(f"{word} {name}" if prod(others) > 1 else "", block, in_colour))
+    return found
+
+
+@dataclass(frozen=True)
+class Tones:
+    """How values become pixels: those of eight bits stay, others go from black to white.
+
+    Attributes
+    ----------
+    low, high : float
+        Values that are black and white.
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, planes: list[NDArray[Any]]) -> "Tones":
+        """Suited to all of some pictures; a percent at either end is cut off, except of eight bits."""
+        if all(plane.dtype == np.uint8 for plane in planes):
+            return cls(0.0, 255.0)
+        values = np.concatenate([plane[np.isfinite(plane)].astype(np.float64) for plane in planes])
+        if not values.size:
+            return cls(0.0, 1.0)
+        low, high = np.percentile(values, _TAILS)
+        return cls(float(low), float(high) if high > low else float(low) + 1)
+
+    def pixels(self, plane: NDArray[Any], observed: NDArray[np.bool_] | None = None) -> NDArray[np.uint8]:
+        """Pixels of a picture; missing entries are grey in colour pictures, and of the map's colour in others."""
+        levels = 255 * (np.nan_to_num(plane.astype(np.float64)) - self.low) / (self.high - self.low)
+        pixels = np.clip(levels, 0, 255).round().astype(np.uint8)
+        if observed is None:
+            return pixels
+        if plane.ndim == 3:
+            return show_missing(pixels, observed)
+        coloured = np.repeat(pixels[..., None], _COLOURS, axis=2)
+        coloured[~observed] = MAP_COLOURS["missing"]
+        return coloured
+
+
+def _middle(length: int) -> slice:
+    start = max(0, (length - _LONGEST) // 2)
+    return slice(start, min(length, start + _LONGEST))
+
+
+def _spread(count: int) -> list[int]:
+    return sorted({round(place) for place in np.linspace(0, count - 1, min(count, _MOST))})
