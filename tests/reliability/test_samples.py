@@ -1,4 +1,4 @@
-"""A small sample of every family of the soak (`make soak`), always the same."""
+"""A small sample of every family of the soak (`make soak`) that runs in the child, always the same."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from soak.cases import CASES, run_case
-from soak.families import FAMILIES
 from soak.pool import Child
 from soak.table import BEGIN, END, as_table
 
@@ -31,11 +30,6 @@ def test_no_case_breaks_a_promise(child, family):
 def test_tensors_that_once_ended_a_fit(tmp_path, number):
     """The norm of a tiny Gram matrix underflowed; a ring of zeros has no directions."""
     assert run_case("tensor", number, tmp_path) == "finite"
-
-
-def test_a_worker_killed_at_a_random_instant_costs_no_bit():
-    [workers] = [family for family in FAMILIES if family.name == "workers"]
-    assert workers.run_batch(0, 1, None) == ({"same bits": 1}, [])
 
 
 def test_a_case_that_ends_its_process_is_a_violation(tmp_path):
