@@ -10,6 +10,7 @@ from ringlet.bench.rivals.drop_ends import drop_ends_linear
 from ringlet.bench.rivals.gaps import between_ends, gaussian_fill, held_out, local_median, trusted_entries
 from ringlet.bench.rivals.gaussian_median import gaussian_only
 from ringlet.bench.rivals.inpainting import biharmonic
+from ringlet.bench.rivals.knn_imputer import knn_imputer
 from ringlet.bench.rivals.linear_modes import linear_modes
 from ringlet.bench.rivals.masked_cp import masked_cp
 from ringlet.bench.rivals.over_time import median_over_time, robust_pca
@@ -39,8 +40,8 @@ def damaged(shape, share=0.5, wrong=0.0):
 )
 def test_every_rival_fills_all_gaps_better_than_a_constant_and_changes_nothing_given(name, kind):
     entry = (SIMPLE | SLOW)[name]
-    if entry.needs:
-        pytest.importorskip(entry.needs)
+    for module in entry.needs:
+        pytest.importorskip(module)
     truth, values, observed = damaged(SHAPES[kind])
     if name in ("median-over-time", "robust-pca"):  # for what stands still
         truth = np.broadcast_to(truth[..., :1], truth.shape)
@@ -59,8 +60,8 @@ def test_every_rival_fills_all_gaps_better_than_a_constant_and_changes_nothing_g
 @pytest.mark.parametrize("name", sorted(SIMPLE | SLOW))
 def test_what_is_not_observed_has_no_influence(name):
     entry = (SIMPLE | SLOW)[name]
-    if entry.needs:
-        pytest.importorskip(entry.needs)
+    for module in entry.needs:
+        pytest.importorskip(module)
     _, values, observed = damaged(SHAPES[entry.kinds[0]], wrong=0.1)
     other = np.where(observed, values, np.float32(-50))
     np.testing.assert_allclose(entry.run(values, observed), entry.run(other, observed), rtol=1e-4, atol=1e-5)
@@ -73,6 +74,13 @@ def test_linear_modes_agrees_with_numpy_along_one_mode():
     for row, known in zip(expected, observed, strict=True):
         row[~known] = np.interp(np.flatnonzero(~known), np.flatnonzero(known), row[known])
     np.testing.assert_allclose(linear_modes(values, observed, mode=1), expected, rtol=1e-5)
+
+
+def test_gaps_that_a_given_mode_does_not_reach_are_interpolated_along_the_others():
+    seen = np.ones((5, 4), bool)
+    seen[2] = False
+    x = np.add.outer(np.arange(5.0), 10 * np.arange(4.0))
+    np.testing.assert_allclose(linear_modes(np.where(seen, x, 0.0), seen, mode=1), x)
 
 
 def test_linear_modes_trusts_the_mode_that_has_an_order():
@@ -153,6 +161,22 @@ def test_pca_recovers_a_matrix_of_low_rank():
         assert np.sqrt(np.mean(error**2)) < 0.1 * x.std()
 
 
+@pytest.mark.parametrize("mode", [0, 1, 2])
+@pytest.mark.parametrize("columns", [False, True])
+def test_the_same_row_or_column_fills_a_gap(mode, columns):
+    pytest.importorskip("sklearn")
+    rng = np.random.default_rng(5)
+    table = np.repeat(rng.random((6, 20)), 2, axis=0)  # every row twice
+    seen = np.ones(table.shape, bool)
+    seen[::2] = rng.random((6, 20)) < 0.8
+    if columns:
+        table, seen = table.T, seen.T
+    shape = (3, 4) if columns else (4, 5)
+    x, known = (np.moveaxis(one.reshape(len(one), *shape), 0, mode) for one in (table, seen))
+    filled = knn_imputer(np.where(known, x, 9.0), known, mode=mode, columns=columns, neighbours=1)
+    assert np.array_equal(filled, x)
+
+
 def test_masked_cp_recovers_a_tensor_of_low_rank():
     pytest.importorskip("tensorly")
     rng = np.random.default_rng(4)
@@ -206,9 +230,8 @@ def test_a_missing_library_is_named_with_the_way_to_get_it(monkeypatch):
 
 
 def test_libraries_are_checked_before_any_work():
-    missing = [entry.needs for entry in SIMPLE.values() if entry.needs and not libraries.is_installed(entry.needs)]
-    if missing:
+    if all(entry.is_installed for entry in SIMPLE.values()):
+        check_libraries()
+    else:
         with pytest.raises(MissingDependencyError):
             check_libraries()
-    else:
-        check_libraries()

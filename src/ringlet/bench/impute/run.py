@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ringlet.bench.impute.cases import ImputeCase, Outages
-from ringlet.bench.impute.rivals import METHODS, RINGLET, measure
-from ringlet.bench.peers import import_tensorly
+from ringlet.bench.impute.rivals import METHODS, RINGLET, check_libraries, measure
 from ringlet.errors import RingletError
 from ringlet.experiments.journal import Record
 from ringlet.experiments.runner import machine
@@ -37,8 +36,7 @@ def run_cases(
     report : callable
         Called with every new record.
     """
-    if "CP" in methods:
-        import_tensorly()  # before the work, not after an hour of it
+    check_libraries(methods)
     done = set() if again else {(record["case"], record["method"]) for record in records}
     facts = {"machine": machine()}
     for case in cases:

@@ -8,7 +8,6 @@ from time import monotonic
 from ringlet.bench.quality.cases import Damaged, QualityCase
 from ringlet.bench.quality.rivals import AUTO, FINISHED, GRID, PEERS, PLAIN, RESTORE, RIVALS, SAME_RANK, measure
 from ringlet.bench.rivals.catalogue import SIMPLE, SLOW
-from ringlet.bench.rivals.libraries import is_installed
 from ringlet.errors import RingletError
 from ringlet.experiments.journal import Journal, Record
 from ringlet.experiments.runner import machine
@@ -99,4 +98,4 @@ def _is_for(name: str, case: QualityCase) -> bool:
     if name in PEERS + FINISHED:
         return case.missing > 0
     entry = (SIMPLE | SLOW).get(name)
-    return entry is None or (case.sample.kind in entry.kinds and (not entry.needs or is_installed(entry.needs)))
+    return entry is None or (case.sample.kind in entry.kinds and entry.is_installed)

@@ -1,7 +1,7 @@
-"""What several rivals share: pictures of a tensor, held-out entries, and a simple rule for wrong entries."""
+"""What several rivals share: pictures and tables of a tensor, held-out entries, and a simple rule for wrong entries."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,15 @@ __all__ = [
     "held_out",
     "local_median",
     "mean_filled",
+    "table_of",
+    "tensor_of",
     "trusted_entries",
 ]
 
 Array: TypeAlias = NDArray[np.floating[Any]]
 Mask: TypeAlias = NDArray[np.bool_]
 Rival: TypeAlias = Callable[[Array, Mask], Array]
+_Entries = TypeVar("_Entries", bound=np.generic)
 
 _HELD_OUT = 0.1  # of the observed entries
 _STREAM = 0, 21  # a seed of its own, so that what is held out does not depend on how the data were damaged
@@ -43,6 +46,24 @@ def by_picture(values: Array, observed: Mask, rival: Rival) -> Array:
         index = (slice(None), slice(None), *place)
         estimate[index] = rival(values[index], observed[index])
     return estimate
+
+
+def table_of(tensor: NDArray[_Entries], mode: int) -> NDArray[_Entries]:
+    """The unfolding with one mode as rows, and all others as columns.
+
+    Examples
+    --------
+    >>> x = np.arange(24).reshape(2, 3, 4)
+    >>> table_of(x, 1).shape, np.array_equal(tensor_of(table_of(x, 1), 1, x.shape), x)
+    ((3, 8), True)
+    """
+    return np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
+
+
+def tensor_of(table: NDArray[_Entries], mode: int, shape: tuple[int, ...]) -> NDArray[_Entries]:
+    """The tensor of a shape whose unfolding is given."""
+    others = [length for other, length in enumerate(shape) if other != mode]
+    return np.moveaxis(table.reshape(shape[mode], *others), 0, mode)
 
 
 def between_ends(values: Array, observed: Mask) -> Mask:

@@ -1,16 +1,18 @@
 """Libraries of the rivals, imported when they are needed."""
 
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from ringlet.errors import MissingDependencyError
 
-__all__ = ["is_installed", "library"]
+__all__ = ["check_installed", "is_installed", "library"]
 
 _PACKAGES = {
     "bm3d": "bm3d",
     "cv2": "opencv-python-headless",
+    "pywt": "PyWavelets",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
     "tensorly": "tensorly",
@@ -42,3 +44,10 @@ def is_installed(module: str) -> bool:
     True
     """
     return find_spec(module) is not None
+
+
+def check_installed(modules: Iterable[str]) -> None:
+    """Raise an error for the first module that is not installed; call it before any work."""
+    for module in modules:
+        if not is_installed(module):
+            library(module)

@@ -9,11 +9,11 @@ __all__ = ["linear_modes"]
 
 
 def linear_modes(values: Array, observed: Mask, *, mode: int | None = None) -> Array:
-    """Interpolate every gap along each mode, and average the answers by their expected errors; or along one mode only.
+    """Interpolate every gap along each mode, and average the answers by their expected errors.
 
     Steps along a mode are taken for a random walk. Its variance is that of neighbouring observed entries, which is
     large along modes without order, so these count little. Observed entries stay as they are. Gaps that no mode reaches
-    get the mean.
+    get the mean. Where a `mode` is given, the others count only in gaps that it does not reach.
 
     Examples
     --------
@@ -23,14 +23,15 @@ def linear_modes(values: Array, observed: Mask, *, mode: int | None = None) -> A
     >>> float(linear_modes(np.where(seen, x, 0.0), seen)[2, 1])
     12.0
     """
-    total, weight = np.zeros(values.shape), np.zeros(values.shape)
-    for along in range(values.ndim) if mode is None else (mode,):
-        estimate, variance = _along(np.moveaxis(values, along, -1), np.moveaxis(observed, along, -1))
-        confidence = np.moveaxis(1 / variance, -1, along)  # 0 where the mode has no answer
-        total += confidence * np.moveaxis(estimate, -1, along)
-        weight += confidence
-    filled = mean_filled(values, observed)
-    np.divide(total, weight, out=filled, where=~observed & (weight > 0), casting="same_kind")
+    filled, gaps = mean_filled(values, observed), ~observed
+    for modes in [range(values.ndim)] if mode is None else [range(values.ndim), (mode,)]:
+        total, weight = np.zeros(values.shape), np.zeros(values.shape)
+        for along in modes:
+            estimate, variance = _along(np.moveaxis(values, along, -1), np.moveaxis(observed, along, -1))
+            confidence = np.moveaxis(1 / variance, -1, along)  # 0 where the mode has no answer
+            total += confidence * np.moveaxis(estimate, -1, along)
+            weight += confidence
+        np.divide(total, weight, out=filled, where=gaps & (weight > 0), casting="same_kind")
     return filled
 
 

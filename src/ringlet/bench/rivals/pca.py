@@ -1,15 +1,14 @@
 """PCA with missing data, as DINEOF fills satellite fields: a truncated SVD and its own gaps in turn."""
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.bench.rivals.gaps import Array, Mask, held_out
+from ringlet.bench.rivals.gaps import Array, Mask, held_out, table_of, tensor_of
 
-__all__ = ["pca"]
+__all__ = ["pca", "pca_path"]
 
 _MOST = 30  # components
 _ROUNDS = 60
@@ -36,16 +35,31 @@ def pca(values: Array, observed: Mask, *, mode: int | None = None, components: i
     """
     if mode is None:
         mode = min(range(values.ndim), key=lambda k: abs(np.log(values.shape[k] ** 2 / prod(values.shape))))
-    front = np.moveaxis(values, mode, 0)
-    matrix = front.reshape(len(front), -1).astype(np.float64)
-    known = np.moveaxis(observed, mode, 0).reshape(matrix.shape)
-    centre = matrix[known].mean()
-    matrix = np.where(known, matrix - centre, 0.0)
-    components = _number(matrix, known) if components is None else components
-    *_, filled = islice(_growing(matrix, known), components)
-    filled += centre
-    estimate = np.moveaxis(filled.reshape(front.shape), 0, mode)
-    return np.where(observed, values, estimate).astype(values.dtype)
+    if components is None:
+        matrix, known, _ = _centred(values, observed, mode)
+        components = _number(matrix, known)
+    *_, estimate = pca_path(values, observed, mode, range(1, components + 1))
+    return estimate
+
+
+def pca_path(
+    values: Array, observed: Mask, mode: int, numbers: Iterable[int], *, tol: float = _CLOSE
+) -> Iterator[Array]:
+    """The estimates of growing numbers of components, each of which starts from the one before.
+
+    Rounds of a number end where the filled entries change by less than `tol` of the norm of all.
+    """
+    matrix, known, centre = _centred(values, observed, mode)
+    for filled in _growing(matrix, known, numbers, tol):
+        estimate = tensor_of(filled + centre, mode, values.shape)
+        yield np.where(observed, values, estimate).astype(values.dtype)
+
+
+def _centred(values: Array, observed: Mask, mode: int) -> tuple[NDArray[np.float64], Mask, float]:
+    """An unfolding less its mean, with zeros in the gaps; what is known of it; the mean."""
+    matrix, known = table_of(values, mode).astype(np.float64), table_of(observed, mode)
+    centre = float(matrix[known].mean())
+    return np.where(known, matrix - centre, 0.0), known, centre
 
 
 def _number(matrix: NDArray[np.float64], known: Mask) -> int:
@@ -55,7 +69,8 @@ def _number(matrix: NDArray[np.float64], known: Mask) -> int:
     if not (out.any() and seen.any()):
         return 1
     best, least = 1, np.inf
-    for number, filled in enumerate(islice(_growing(matrix, seen), _MOST), 1):
+    numbers = range(1, min(_MOST, *matrix.shape) + 1)
+    for number, filled in zip(numbers, _growing(matrix, seen, numbers, _CLOSE), strict=True):
         error = float(np.abs(filled - matrix)[out].mean())
         if error < _GAIN * least:
             best, least = number, error
@@ -64,17 +79,19 @@ def _number(matrix: NDArray[np.float64], known: Mask) -> int:
     return best
 
 
-def _growing(matrix: NDArray[np.float64], known: Mask) -> Iterator[NDArray[np.float64]]:
-    """The matrix filled by one component, by two, ...: each number starts from the answer of the last one."""
+def _growing(
+    matrix: NDArray[np.float64], known: Mask, numbers: Iterable[int], tol: float
+) -> Iterator[NDArray[np.float64]]:
+    """The matrix filled by growing numbers of components; each starts from the answer of the last one."""
     filled = np.zeros_like(matrix)
-    for number in range(1, min(matrix.shape) + 1):
-        filled = _filled(matrix, known, number, filled)
+    for number in numbers:
+        filled = _filled(np.where(known, matrix, filled), known, number, tol)
         yield filled
 
 
-def _filled(matrix: NDArray[np.float64], known: Mask, number: int, start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Truncated SVDs of the matrix, each with its own answers in the gaps."""
-    current = np.where(known, matrix, start)
+def _filled(start: NDArray[np.float64], known: Mask, number: int, tol: float) -> NDArray[np.float64]:
+    """Truncated SVDs of a matrix, each with its own answers in the gaps."""
+    current = start
     for _ in range(_ROUNDS):
         small = current if current.shape[0] <= current.shape[1] else current.T
         _, vectors = np.linalg.eigh(small @ small.T)
@@ -82,7 +99,7 @@ def _filled(matrix: NDArray[np.float64], known: Mask, number: int, start: NDArra
         model = leading @ (leading.T @ small)
         model = model if small is current else model.T
         change = np.linalg.norm((model - current)[~known])
-        current = np.where(known, matrix, model)
-        if change <= _CLOSE * np.linalg.norm(current):
+        current = np.where(known, start, model)
+        if change <= tol * np.linalg.norm(current):
             break
     return current
