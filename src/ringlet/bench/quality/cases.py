@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from typing import Protocol, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +23,14 @@ _PAPERS = 70  # missing in the paper's completion experiments
 _RIVALS_MISSING = (0, 50, 70, 90)
 _RIVALS_NOISES: tuple[tuple[Noise, int], ...] = (("salt-and-pepper", 20), ("random-valued", 10), ("gmm", 20))
 _LETTERS: dict[Noise, str] = {"salt-and-pepper": "o", "random-valued": "r"}  # in names, before the percentage
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Case = TypeVar("_Case", bound=_Named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +143,7 @@ def half_of(case: QualityCase) -> str:
     return HALVES[crc32(f"half of {case.kind_of_damage}".encode()) & 1]
 
 
-def chosen_cases(cases: list[QualityCase], patterns: tuple[str, ...]) -> list[QualityCase]:
+def chosen_cases(cases: list[_Case], patterns: tuple[str, ...]) -> list[_Case]:
     """Those whose names match one of the patterns (``*-m70-*``); all without any."""
     for pattern in patterns:
         if not any(fnmatch(case.name, pattern) for case in cases):

@@ -1,19 +1,18 @@
 """`ringlet bench impute`: how well outages of measured tensors are filled in."""
 
-from fnmatch import fnmatch
 from pathlib import Path
 
 import click
 
-from ringlet.bench.impute.cases import ImputeCase, cases_of
+from ringlet.bench.impute.cases import cases_of
 from ringlet.bench.impute.run import ALL_METHODS, run_cases
 from ringlet.bench.impute.samples import builtin_tensors, tensors_in
 from ringlet.bench.impute.table import HEADERS, Row, rows_of
+from ringlet.bench.quality.cases import chosen_cases
 from ringlet.bench.quality.run import records_in
 from ringlet.cli.options import json_option
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_json, print_table
-from ringlet.errors import ArgumentError
 from ringlet.experiments.journal import Record
 from ringlet.experiments.runner import machine
 
@@ -77,7 +76,7 @@ def command(
     The score is the NRMSE of the hidden entries: their root mean square error in standard deviations of the data.
     """
     tensors = builtin_tensors() if data is None else tensors_in(data, most_entries, dict(fibre_modes))
-    cases = _chosen(cases_of(tensors), patterns)
+    cases = chosen_cases(cases_of(tensors), patterns)
     names = {case.name for case in cases}
     with records_in(out) as (records, append):
         run_cases(cases, methods or ALL_METHODS, records, append, again=again, report=_report)
@@ -86,13 +85,6 @@ def command(
         print_json({"machine": machine(), "cases": [row.as_dict() for row in rows]})
         return
     _show(rows)
-
-
-def _chosen(cases: list[ImputeCase], patterns: tuple[str, ...]) -> list[ImputeCase]:
-    for pattern in patterns:
-        if not any(fnmatch(case.name, pattern) for case in cases):
-            raise ArgumentError(f"--cases {pattern!r} matches none of the cases; one of them is {cases[0].name!r}")
-    return [case for case in cases if not patterns or any(fnmatch(case.name, pattern) for pattern in patterns)]
 
 
 def _report(record: Record) -> None:

@@ -7,7 +7,7 @@ import click
 
 from ringlet.bench.quality.cases import HALVES, QualityCase, cases_of, chosen_cases, half_of, rival_cases
 from ringlet.bench.quality.rival_samples import rival_samples
-from ringlet.bench.quality.rival_table import Duel, duels_of, markdown, summarise_duels
+from ringlet.bench.quality.rival_table import Duel, DuelSummary, duels_of, markdown, summarise_duels
 from ringlet.bench.quality.run import IN_USE, OPPONENTS, records_in, run_cases
 from ringlet.bench.quality.samples import builtin_samples, samples_in
 from ringlet.bench.quality.summary import Outcome, Summary, outcomes_of, summarise
@@ -116,13 +116,7 @@ def command(
     outcomes = outcomes_of(mine)
     summaries = summarise(outcomes)
     if as_json:
-        print_json(
-            {
-                "machine": machine(),
-                "cases": [outcome.as_dict() for outcome in outcomes],
-                "summary": [summary.as_dict() for summary in summaries],
-            }
-        )
+        _print_json(outcomes, summaries)
         return
     _show(outcomes, summaries, len(cases))
 
@@ -143,13 +137,7 @@ def _tell_duels(duels: Sequence[Duel], wanted: int, table: Path | None, *, as_js
         with atomic_output(table) as temporary:
             temporary.write_text(markdown(duels, summaries), encoding="utf-8")
     if as_json:
-        print_json(
-            {
-                "machine": machine(),
-                "cases": [duel.as_dict() for duel in duels],
-                "summary": [summary.as_dict() for summary in summaries],
-            }
-        )
+        _print_json(duels, summaries)
         return
     found = machine()
     click.echo(
@@ -174,6 +162,16 @@ def _tell_duels(duels: Sequence[Duel], wanted: int, table: Path | None, *, as_js
             (one.kind, one.noise, str(one.cases), percent(one.ahead), _decimal(one.mean_lead), _decimal(one.least_lead))
             for one in summaries
         ],
+    )
+
+
+def _print_json(cases: Sequence[Duel | Outcome], summaries: Sequence[DuelSummary | Summary]) -> None:
+    print_json(
+        {
+            "machine": machine(),
+            "cases": [case.as_dict() for case in cases],
+            "summary": [summary.as_dict() for summary in summaries],
+        }
     )
 
 
