@@ -276,7 +276,7 @@ def test_the_table_of_rivals_adds_up_and_says_where_we_lose():
 
 
 def test_rivals_are_measured_recorded_and_tabulated(folder, tmp_path):
-    for name in ("cv2", "tensorly", "sklearn", "skimage"):
+    for name in ("cv2", "pywt", "tensorly", "sklearn", "skimage"):
         pytest.importorskip(name)
     out, table = tmp_path / "r.jsonl", tmp_path / "t.md"
     wanted = ("--data", folder, "--against", "rivals", "--out", out, "--table", table)
