@@ -22,7 +22,7 @@ __all__ = [
     "warn",
 ]
 
-_OURS = ("ringlet", "contextlib")  # the latter enters our context managers
+_OURS = ("ringlet", "contextlib", "numpy")  # the latter two enter our context managers: np.errstate decorates fits
 
 
 class RingletError(Exception):

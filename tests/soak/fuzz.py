@@ -9,19 +9,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-import atheris
-
-with atheris.instrument_imports(include=["ringlet.store"]):
-    from ringlet.errors import FormatError
-    from ringlet.store.ringfile import load_ring
-    from ringlet.store.slots import read_slot
-
-from checkpointed_fits import SLOTS, begun
-from soak.families import in_memory
-from soak.samples import write_samples
-
 
 def main():
+    import atheris
+
+    with atheris.instrument_imports(include=["ringlet.store"]):
+        from ringlet.errors import FormatError
+        from ringlet.store.ringfile import load_ring
+        from ringlet.store.slots import read_slot
+
+    from checkpointed_fits import SLOTS, begun
+    from soak.families import in_memory
+    from soak.samples import write_samples
+
     kind, corpus = sys.argv[1], Path(sys.argv[2])
     corpus.mkdir(parents=True, exist_ok=True)
     read = load_ring if kind == "ring" else read_slot
