@@ -133,12 +133,13 @@ def test_videos_are_decomposed_by_all_seven(paper, videos, tmp_path):
 
 
 def test_the_ablation_runs_all_arms_over_the_sample_sizes(paper, videos, tmp_path):
-    arguments = ("--videos", videos, "--out", tmp_path, "--sweeps", 4, "--runs", 1, "--samples", "10000,40000")
+    arguments = ("--videos", videos, "--out", tmp_path, "--sweeps", 4, "--runs", 1, "--samples", "20000,40000")
     result = paper("ablation", *arguments)
     assert result.exit_code == 0, result.output
     found = check_records(tmp_path, ABLATION, ["frames"])
     assert len(found) == 10
-    assert {record["settings"]["samples"] for record in found} == {44, 178}  # scaled to 32 pixels
+    # Scaled to 32 pixels. Without a ridge, local scaling needs many more samples than a row of a core has entries: 25.
+    assert {record["settings"]["samples"] for record in found} == {89, 178}
     check_files(tmp_path, "ablation", "ablation-pictures")
 
 
