@@ -26,9 +26,9 @@ def assert_nothing_is_lost(found):
     assert all(outcome["left"] == ["lock", "slot-0.safetensors", "slot-1.safetensors"] for outcome in found)
 
 
-def test_a_fit_killed_at_100_random_instants_ends_in_the_same_bits(quick_path):
-    found = outcomes("moments", str(quick_path), "100", "0")
-    assert len(found) == 100
+def test_a_fit_killed_at_30_random_instants_ends_in_the_same_bits(quick_path):
+    found = outcomes("moments", str(quick_path), "30", "0")
+    assert len(found) == 30
     assert_nothing_is_lost(found)
     assert len({outcome["saved"] for outcome in found}) > 3  # kills came early and late
 
