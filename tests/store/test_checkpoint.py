@@ -247,10 +247,14 @@ def test_saving_copies_no_core(quick_path):
     checkpoint = FitCheckpoint("x", quick_path, 1, 5, {"shape": [1000, 500]})
     checkpoint.save(saved)  # what is imported only once is not to be counted
     tracemalloc.start()
-    checkpoint.save(saved)
-    peak = tracemalloc.get_traced_memory()[1]
+    peaks = []
+    for _ in range(3):  # threads of other tests may allocate meanwhile; a copy would be seen every time
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        checkpoint.save(saved)
+        peaks.append(tracemalloc.get_traced_memory()[1] - before)
     tracemalloc.stop()
-    assert peak < 0.1 * ring.nbytes
+    assert min(peaks) < 0.1 * ring.nbytes
     state = read_checkpoint(quick_path).saved.state
     assert all(np.array_equal(core, state[f"cores.{k}"]) for k, core in enumerate(cores))
     assert [core.strides for core in cores] == [state[f"cores.{k}"].strides for k in range(2)]
