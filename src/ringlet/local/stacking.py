@@ -1,6 +1,6 @@
 """Predictions combined by least squares, with coefficients that depend on how dense the neighbourhood is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -15,7 +15,6 @@ Array64: TypeAlias = NDArray[np.float64]
 
 _KNOTS = np.array([0.05, 0.3, 0.8])  # densities between which coefficients are interpolated
 _RIDGE = 1e-3  # relative to the mean diagonal entry of the normal equations
-_TABLE = 128  # densities for which interpolated coefficients are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +34,10 @@ class Training:
 
     @classmethod
     def of(
-        cls, columns: Sequence[Array32], density: Array32, targets: Array32, weights: Array32, chosen: NDArray[np.intp]
+        cls, columns: Array32, density: Array32, targets: Array32, weights: Array32, chosen: NDArray[np.intp]
     ) -> "Training":
         """From whole arrays, at flat indices."""
-        picked = np.empty((chosen.size, len(columns)), np.float32)
-        for number, column in enumerate(columns):
-            picked[:, number] = column.ravel()[chosen]
+        picked = columns.reshape(len(columns), density.size)[:, chosen].T
         return cls(picked, density.ravel()[chosen], targets.ravel()[chosen], weights.ravel()[chosen])
 
 
@@ -55,13 +52,24 @@ class Stack:
 
     coefficients: Array64
 
-    def predict(self, columns: Sequence[Array32], density: Array32) -> Array32:
-        """The combined prediction of every entry."""
-        table = _hats(np.linspace(0, 1, _TABLE)) @ self.coefficients
-        row = np.clip(density * np.float32(_TABLE - 1), 0, _TABLE - 1).astype(np.uint8)
-        result = np.zeros_like(density)
-        for column, coefficients in zip(columns, table.T.astype(np.float32), strict=True):
-            result += coefficients[row] * column
+    def predict(self, columns: Array32, density: Array32) -> Array32:
+        """The combined prediction of every entry.
+
+        Parameters
+        ----------
+        columns : array of shape (C, ...)
+        density : array of shape (...)
+        """
+        steps = np.diff(self.coefficients, axis=0, prepend=0.0).astype(np.float32)
+        rows = steps @ columns.reshape(len(columns), density.size)
+        result: Array32 = rows[0].reshape(density.shape)
+        for knot in range(1, _KNOTS.size):
+            low, high = _KNOTS[knot - 1], _KNOTS[knot]
+            part = density - np.float32(low)
+            part *= np.float32(1 / (high - low))
+            np.clip(part, 0, 1, out=part)
+            part *= rows[knot].reshape(density.shape)
+            result += part
         return result
 
 
