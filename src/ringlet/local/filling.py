@@ -160,11 +160,10 @@ class _Work:
         if not self._smooths_ring:
             return said.columns
         ring = self.window.ring[tile.outer]
-        smooth = [
-            window_mean(ring, self.modes.ordered, level)[tile.core] / self._window_mass(ring, level, tile.core)
-            - ring[tile.core]
-            for level in range(1, _ROUGHNESS_LEVELS + 1)
-        ]
+        smooth, wide = [], ring
+        for level in range(_ROUGHNESS_LEVELS):
+            wide = window_mean(wide, self.modes.ordered, 1, first=level)
+            smooth.append(wide[tile.core] / self._window_mass(ring, level + 1, tile.core) - ring[tile.core])
         return np.concatenate([said.columns, np.stack(smooth)])
 
     def guided(self, flat: float, tile: Tile) -> Array32:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ringlet.local.layout import Tile
-from ringlet.local.neighbours import Array32, neighbour_predictions, window_mean
+from ringlet.local.neighbours import Array32, Predictions, neighbour_predictions, window_mean
 from ringlet.local.outlier_model import OutlierModel
-from ringlet.local.stacking import Stack, Training
+from ringlet.local.stacking import Stack
 from ringlet.local.window import Window
 from ringlet.ring.arrays import Mapper
 
@@ -26,7 +25,7 @@ __all__ = [
     "judge",
     "local_variance",
     "prediction_errors",
-    "training",
+    "predictions",
 ]
 
 TRUSTED = 0.5  # least weight of an entry that counts in filling, and that is kept
@@ -90,19 +89,20 @@ class Trust:
         return (1 - calm / total) / (1 - 1 / _WIDER**2) if total else 0.0
 
 
-def training(window: Window, weights: Array32, tile: Tile, number: float, rng: np.random.Generator) -> Training:
-    """Some trusted entries of a tile, to learn a stack from."""
+def predictions(window: Window, weights: Array32, tile: Tile) -> Predictions:
+    """What neighbours with these weights say of the entries of a tile."""
     around = window.residuals[tile.outer], weights[tile.outer]
-    said = neighbour_predictions(*around, window.layout.modes, NEIGHBOUR_LEVELS, tile.core)
-    own = weights[tile.inner]
-    chosen = np.flatnonzero(own > TRUSTED)
-    if chosen.size > number:
-        chosen = chosen[rng.integers(0, chosen.size, ceil(number))]
-    return Training.of(said.columns, said.density, window.residuals[tile.inner], own, chosen)
+    return neighbour_predictions(*around, window.layout.modes, NEIGHBOUR_LEVELS, tile.core)
 
 
 def prediction_errors(
-    window: Window, trust: Trust, stack: Stack, *, nearest: bool, mapper: Mapper = map
+    window: Window,
+    trust: Trust,
+    stack: Stack,
+    *,
+    nearest: bool,
+    known: dict[Tile, Predictions] | None = None,
+    mapper: Mapper = map,
 ) -> tuple[Array32, float]:
     """Data minus what ring and neighbours say of every entry; 0 where nothing is observed.
 
@@ -115,6 +115,8 @@ def prediction_errors(
         Combines what neighbours say.
     nearest : bool
         Whether the nearest of several predictions counts: at an edge, an entry agrees with one side of it.
+    known : dict, optional
+        What `predictions` gave in some tiles. They are taken out, so that their memory is free.
     mapper : callable, optional
         Used like `map`, over tiles.
 
@@ -129,8 +131,8 @@ def prediction_errors(
     errors = np.empty_like(window.residuals)
 
     def work(tile: Tile) -> float:
-        around = window.residuals[tile.outer], trust.weights[tile.outer]
-        said = neighbour_predictions(*around, modes, NEIGHBOUR_LEVELS, tile.core)
+        said = known.pop(tile, None) if known else None
+        said = said or predictions(window, trust.weights, tile)
         residuals = window.residuals[tile.inner]
         error = np.subtract(residuals, stack.predict(said.columns, said.density))
         size = np.abs(error)
@@ -204,7 +206,7 @@ class _Judging:
         odds *= self._odds_of_density[cells]
         self._judge_ends(odds, errors, scale, tile)
         np.minimum(odds, np.float32(_MOST), out=odds)
-        weights: Array32 = odds / (odds + np.float32(1))
+        weights = np.divide(odds, odds + np.float32(1), dtype=np.float32)
         weights *= self._window.observed[tile.inner]
         precise *= weights
         return weights, precise

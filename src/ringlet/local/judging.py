@@ -2,27 +2,45 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.local.judgement import JUDGING_RADIUS, TRUSTED, Round, Trust, judge, prediction_errors, training
-from ringlet.local.layout import spread_tiles
+from ringlet.local.judgement import (
+    JUDGING_RADIUS,
+    NEIGHBOUR_RADIUS,
+    TRUSTED,
+    Round,
+    Trust,
+    judge,
+    prediction_errors,
+    predictions,
+)
+from ringlet.local.layout import Tile, spread_tiles
 from ringlet.local.modes import NeighbourModes, find_modes
-from ringlet.local.neighbours import Array32
+from ringlet.local.neighbours import Array32, Predictions
 from ringlet.local.outlier_model import OutlierModel, outliers_of_values
-from ringlet.local.stacking import Stack, fit_stack
+from ringlet.local.stacking import Stack, Training, fit_stack
 from ringlet.local.window import Entries, Window
 from ringlet.ring.arrays import Mapper
 
-__all__ = ["JUDGING_HALO", "Judged", "JudgingModel", "judge_entries", "judge_sample", "learn_stack"]
+__all__ = [
+    "JUDGING_HALO",
+    "Judged",
+    "JudgingModel",
+    "judge_entries",
+    "judge_sample",
+    "learn_predictions",
+    "mean_square",
+]
 
 _ROUNDS = 4
 JUDGING_HALO = _ROUNDS * JUDGING_RADIUS  # entries around a block that decide about it
-_TRAINING_ENTRIES = 24_000  # for one stack
-_TRAINING_TILES = 120_000  # entries of the tiles that they are drawn from
-_TILE_ENTRIES = 7_000  # of one of these tiles
+_TRAINING_ENTRIES = 40_000  # for one stack
+_TRAINING_TILES = 400_000  # entries of the tiles that they are drawn from; their predictions are held in memory
 _COUNTED = 200_000  # entries in which wrong values are counted by cell
 _FIRST_WIDTH = 3.0  # robust standard deviations from which a residual is doubted before neighbours are asked
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
@@ -142,19 +160,16 @@ def judge_sample(
     """What `judge_entries` does, with all that is learned on the way."""
     start = outliers or outliers_of_values(_observed_values(sample))
     origin, unit = _range(sample)
-    modes, doubted = _first_look(sample, (origin, unit), start, rng)
-    windows = [Window.of(entries, origin, unit, start, modes) for entries in sample]
+    as_read = [Window.of(entries, origin, unit, start, NeighbourModes((), ())) for entries in sample]
+    modes, doubted = _first_look(as_read, start, rng)
+    windows = [as_read.pop(0).arranged(modes) for _ in sample]
     trusts = [_first_trust(window, start, doubted) for window in windows]
     counted = _Counted(windows, rng)
     now = start.learned_again(counted.wrong(trusts, start)) if outliers is None and not start.atoms.any() else start
     rounds: list[Round] = []
     tail = _FIRST_TAIL
     for _ in range(_ROUNDS):
-        stack = learn_stack(windows, trusts, rng)
-        said = [
-            prediction_errors(window, trust, stack, nearest=True, mapper=mapper)
-            for window, trust in zip(windows, trusts, strict=True)
-        ]
+        stack, said = learn_predictions(windows, trusts, rng, nearest=True, mapper=mapper)
         this = Round(stack, mean_square([squares for _, squares in said], trusts), tail, now)
         trusts = [
             judge(window, nearest, trust, this, mapper)
@@ -167,15 +182,26 @@ def judge_sample(
     return Judged(JudgingModel(modes, origin, unit, start, doubted, tuple(rounds), now), windows, trusts, tail)
 
 
-def learn_stack(windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator) -> Stack:
-    """The stack of neighbours' predictions, learned at trusted entries of some tiles."""
-    parts = []
+def learn_predictions(
+    windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator, *, nearest: bool, mapper: Mapper
+) -> tuple[Stack, list[tuple[Array32, float]]]:
+    """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`."""
+    parts: list[Training] = []
+    known: list[dict[Tile, Predictions]] = []
     for window, trust in zip(windows, trusts, strict=True):
-        tiles = window.layout.tiles(JUDGING_RADIUS // 2, _TILE_ENTRIES)
-        chosen = spread_tiles(tiles, _TRAINING_TILES / len(windows), rng)
-        number = _TRAINING_ENTRIES / len(windows) / len(chosen)
-        parts += [training(window, trust.weights, tile, number, rng) for tile in chosen]
-    return fit_stack(parts)
+        tiles = spread_tiles(window.layout.tiles(NEIGHBOUR_RADIUS), _TRAINING_TILES / len(windows), rng)
+        said = list(mapper(partial(predictions, window, trust.weights), tiles))
+        known.append(dict(zip(tiles, said, strict=True)))
+        total = len(windows) * sum(tile.size for tile in tiles)
+        for tile, one in known[-1].items():
+            weights = trust.weights[tile.inner]
+            chosen = _draw(weights > TRUSTED, _TRAINING_ENTRIES * tile.size / total, rng)
+            parts.append(Training.of(one.columns, one.density, window.residuals[tile.inner], weights, chosen))
+    stack = fit_stack(parts)
+    return stack, [
+        prediction_errors(window, trust, stack, nearest=nearest, known=here, mapper=mapper)
+        for window, trust, here in zip(windows, trusts, known, strict=True)
+    ]
 
 
 def mean_square(squares: Sequence[float], trusts: Sequence[Trust]) -> float:
@@ -206,15 +232,13 @@ def _draw(allowed: NDArray[np.bool_], number: float, rng: np.random.Generator) -
     chosen = np.flatnonzero(allowed)
     if chosen.size <= number:
         return chosen
-    return np.asarray(chosen[np.sort(rng.integers(0, chosen.size, int(number)))])
+    return np.asarray(chosen[np.sort(rng.integers(0, chosen.size, ceil(number)))])
 
 
 def _first_look(
-    sample: Sequence[Entries], units: tuple[float, float], start: OutlierModel, rng: np.random.Generator
+    windows: Sequence[Window], start: OutlierModel, rng: np.random.Generator
 ) -> tuple[NeighbourModes, float]:
     """Modes, and the size of a residual that is doubted, before neighbours are asked."""
-    none = NeighbourModes((), ())
-    windows = [Window.of(entries, *units, start, none) for entries in sample]
     doubted = _FIRST_WIDTH * _spread(windows, start)
     residuals = [window.residuals for window in windows]
     weights = [_first_trust(window, start, doubted).weights for window in windows]

@@ -42,6 +42,14 @@ class Tile:
     inner: Slices
     core: Slices
 
+    @property
+    def size(self) -> int:
+        """Number of entries without the halo."""
+        return prod(part.stop - part.start for part in self.inner)
+
+    def __hash__(self) -> int:
+        return hash(tuple((part.start, part.stop) for part in self.inner))
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -139,5 +147,5 @@ def spread_tiles(tiles: Sequence[Tile], entries: float, rng: np.random.Generator
         if total >= entries:
             break
         chosen.append(tiles[number])
-        total += prod(part.stop - part.start for part in tiles[number].inner)
+        total += tiles[number].size
     return chosen

@@ -16,7 +16,7 @@ from ringlet.local.judgement import (
     local_variance,
     prediction_errors,
 )
-from ringlet.local.judging import JUDGING_HALO, Judged, JudgingModel, judge_sample, learn_stack, mean_square
+from ringlet.local.judging import JUDGING_HALO, Judged, JudgingModel, judge_sample, learn_predictions, mean_square
 from ringlet.local.layout import Tile, spread_tiles
 from ringlet.local.modes import NeighbourModes
 from ringlet.local.neighbours import Array32
@@ -149,11 +149,7 @@ def learn(
     rng = np.random.default_rng(seed)
     judged = judge_sample(sample, outliers, rng, mapper)
     windows, trusts = judged.windows, judged.trusts
-    stack = learn_stack(windows, trusts, rng)
-    said = [
-        prediction_errors(window, trust, stack, nearest=False, mapper=mapper)
-        for window, trust in zip(windows, trusts, strict=True)
-    ]
+    stack, said = learn_predictions(windows, trusts, rng, nearest=False, mapper=mapper)
     errors = [one for one, _ in said]
     last = Round(stack, mean_square([squares for _, squares in said], trusts), judged.tail, judged.model.outliers)
     filling = _learn_filling(judged, rng, mapper)

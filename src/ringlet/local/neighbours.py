@@ -107,17 +107,17 @@ def neighbour_predictions(
     return Predictions(columns, density)
 
 
-def window_mean(values: Array32, modes: Sequence[int], levels: int) -> Array32:
+def window_mean(values: Array32, modes: Sequence[int], levels: int, first: int = 0) -> Array32:
     """Weighted sums over a triangular window around every entry, which is in it; the weights sum to 1.
 
-    Entries outside the array count as 0.
+    Entries outside the array count as 0. With another first level, `values` come from the levels before.
 
     Examples
     --------
     >>> window_mean(np.array([0, 0, 1, 0, 0], np.float32), (0,), 1)
     array([0.  , 0.25, 0.5 , 0.25, 0.  ], dtype=float32)
     """
-    for level in range(levels):
+    for level in range(first, first + levels):
         values = _hats(values, modes, 2**level)
     return values * np.float32(4.0 ** (-levels * len(modes)))
 
@@ -152,11 +152,11 @@ def shifted(mode: int, distance: int) -> tuple[tuple[slice, ...], tuple[slice, .
 
 def slice_sum(values: Array32, mode: int) -> Array32:
     """Sum over a mode, which stays; slice by slice, several times as fast as NumPy's sum over a short last mode."""
-    first, *others = np.split(values, values.shape[mode], axis=mode)
-    total: Array32 = first.copy()
-    for other in others:
+    slices = np.moveaxis(values, mode, 0)
+    total = slices[0].copy()
+    for other in slices[1:]:
         total += other
-    return total
+    return np.expand_dims(total, mode)
 
 
 def _number(modes: NeighbourModes, scales: int) -> int:
@@ -165,12 +165,21 @@ def _number(modes: NeighbourModes, scales: int) -> int:
 
 
 def _hats(values: Array32, modes: Sequence[int], distance: int) -> Array32:
-    """The filter (1, 2, 1) along some modes, its taps this many entries apart."""
+    """The filter (1, 2, 1) along some modes, its taps this many entries apart: twice the sum of two entries."""
     for mode in modes:
-        result = values + values
-        if distance < values.shape[mode]:
-            ahead, behind = shifted(mode, distance)
-            result[ahead] += values[behind]
-            result[behind] += values[ahead]
+        length = values.shape[mode]
+        ahead, behind = shifted(mode, distance)
+        if length < 2 * distance:
+            result = values + values
+            if distance < length:
+                result[ahead] += values[behind]
+                result[behind] += values[ahead]
+        else:
+            before = (slice(None),) * mode
+            sums = values[ahead] + values[behind]
+            result = np.empty_like(values)
+            np.add(sums[ahead], sums[behind], out=result[(*before, slice(distance, length - distance))])
+            for end in (slice(None, distance), slice(-distance, None)):
+                np.add(sums[(*before, end)], values[(*before, end)], out=result[(*before, end)])
         values = result
     return values

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,12 +64,8 @@ class Stack:
         steps = np.diff(self.coefficients, axis=0, prepend=0.0).astype(np.float32)
         rows = steps @ columns.reshape(len(columns), density.size)
         result: Array32 = rows[0].reshape(density.shape)
-        for knot in range(1, _KNOTS.size):
-            low, high = _KNOTS[knot - 1], _KNOTS[knot]
-            part = density - np.float32(low)
-            part *= np.float32(1 / (high - low))
-            np.clip(part, 0, 1, out=part)
-            part *= rows[knot].reshape(density.shape)
+        for row, part in zip(rows[1:], _ramps(density), strict=True):
+            part *= row.reshape(density.shape)
             result += part
         return result
 
@@ -87,19 +84,24 @@ def fit_stack(trainings: Iterable[Training]) -> Stack:
     gram: Any = 0.0
     moments: Any = 0.0
     for training in trainings:
-        hats = _hats(training.density.astype(np.float64))
-        columns = (hats[:, :, None] * training.columns[:, None, :]).reshape(
-            len(hats), _KNOTS.size * training.columns.shape[1]
-        )
+        up, on = _ramps(training.density)
+        hats = np.stack([1 - up, up - on, on], axis=1)  # weights of the knots
+        number, width = len(hats), _KNOTS.size * training.columns.shape[1]
+        columns = (hats[:, :, None] * training.columns[:, None, :]).reshape(number, width)
         weighted = columns * training.weights[:, None]
-        gram = gram + weighted.T @ columns
-        moments = moments + weighted.T @ training.targets
+        gram = gram + (weighted.T @ columns).astype(np.float64)
+        moments = moments + (weighted.T @ training.targets).astype(np.float64)
     size = len(gram)
     ridge = _RIDGE * float(np.trace(gram)) / max(size, 1)
     solved = np.linalg.solve(gram + ridge * np.eye(size), moments) if ridge > 0 else np.zeros(size)
     return Stack(solved.reshape(_KNOTS.size, size // _KNOTS.size))
 
 
-def _hats(density: Array64) -> Array64:
-    """Weights of the knots at every density, which interpolate linearly."""
-    return np.stack([np.interp(density, _KNOTS, row) for row in np.eye(_KNOTS.size)], axis=1)
+def _ramps(density: Array32) -> list[Array32]:
+    """From 0 to 1 between successive knots."""
+    ramps = []
+    for low, high in pairwise(_KNOTS):
+        part = density - np.float32(low)
+        part *= np.float32(1 / (high - low))
+        ramps.append(np.clip(part, 0, 1, out=part))
+    return ramps

@@ -82,6 +82,14 @@ class Window:
         unseen = None if entries.unseen is None else layout.arranged(entries.unseen) & observed
         return cls(layout, origin, unit, ring, residuals, observed, unseen, outliers.cell(values))
 
+    def arranged(self, modes: NeighbourModes) -> "Window":
+        """The same in the layout for these modes, if it lies as in the data until now."""
+        layout = Layout.of(self.ring.shape, modes)
+        unseen = None if self.unseen is None else layout.arranged(self.unseen)
+        ring, residuals = layout.arranged(self.ring), layout.arranged(self.residuals)
+        observed, cells = layout.arranged(self.observed), layout.arranged(self.cells)
+        return Window(layout, self.origin, self.unit, ring, residuals, observed, unseen, cells)
+
 
 def _scaled(values: NDArray[Any], origin: float, unit: float) -> Array32:
     """Values in units of the range; differences are taken in the precision of the data."""
