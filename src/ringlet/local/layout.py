@@ -22,6 +22,7 @@ T = TypeVar("T", bound=np.generic)
 
 _TILE_ENTRIES = 1 << 17  # of a tile that is worked on
 _SHORTEST_SIDE = 32  # of a tile along an ordered mode: with shorter ones most of the work is for the halo
+_SHORTEST_ROW = 256  # the same along the last mode: short rows make NumPy slow
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,10 @@ class Layout:
             while prod(sides) > entries and sides[mode] > 1:
                 sides[mode] = ceil(sides[mode] / 2)
         while prod(sides) > entries and self.modes.ordered:
-            longest = max(self.modes.ordered, key=lambda mode: sides[mode])
-            if sides[longest] < 2 * shortest:
+            least = {mode: shortest for mode in self.modes.ordered}
+            least[self.modes.ordered[-1]] = _SHORTEST_ROW
+            longest = max(self.modes.ordered, key=lambda mode: sides[mode] / least[mode])
+            if sides[longest] < 2 * least[longest]:
                 break
             sides[longest] = ceil(sides[longest] / 2)
         return sides

@@ -101,9 +101,9 @@ def neighbour_predictions(
     bases = columns[:_BASES] if ordered else columns[:0]
     filled = scales + len(ordered)
     for mode in modes.related:
-        said = other_slices(residuals[core], weights[core], bases, mode)
-        columns[filled : filled + len(said)] = said
-        filled += len(said)
+        for column in other_slices(residuals[core], weights[core], bases, mode):
+            columns[filled] = column
+            filled += 1
     return Predictions(columns, density)
 
 
@@ -165,21 +165,33 @@ def _number(modes: NeighbourModes, scales: int) -> int:
 
 
 def _hats(values: Array32, modes: Sequence[int], distance: int) -> Array32:
-    """The filter (1, 2, 1) along some modes, its taps this many entries apart: twice the sum of two entries."""
-    for mode in modes:
-        length = values.shape[mode]
-        ahead, behind = shifted(mode, distance)
-        if length < 2 * distance:
-            result = values + values
-            if distance < length:
-                result[ahead] += values[behind]
-                result[behind] += values[ahead]
-        else:
-            before = (slice(None),) * mode
-            sums = values[ahead] + values[behind]
-            result = np.empty_like(values)
-            np.add(sums[ahead], sums[behind], out=result[(*before, slice(distance, length - distance))])
-            for end in (slice(None, distance), slice(-distance, None)):
-                np.add(sums[(*before, end)], values[(*before, end)], out=result[(*before, end)])
-        values = result
-    return values
+    """The filter (1, 2, 1) along some modes, its taps this many entries apart.
+
+    Slices of the modes before these come one after the other, so that intermediate results stay in the cache.
+    """
+    first = min(modes, default=0)
+    result = np.empty(values.shape, np.float32)
+    for slices in np.ndindex(values.shape[:first]):
+        filtered = values[slices]
+        for number, mode in enumerate(modes, start=1):
+            out = result[slices] if number == len(modes) else np.empty(filtered.shape, np.float32)
+            filtered = _hat(filtered, mode - first, distance, out)
+    return result if modes else values
+
+
+def _hat(values: Array32, mode: int, distance: int, out: Array32) -> Array32:
+    """The filter along one mode, as two sums of two entries each."""
+    length = values.shape[mode]
+    ahead, behind = shifted(mode, distance)
+    if length < 2 * distance:
+        np.add(values, values, out=out)
+        if distance < length:
+            out[ahead] += values[behind]
+            out[behind] += values[ahead]
+        return out
+    before = (slice(None),) * mode
+    sums = values[ahead] + values[behind]
+    np.add(sums[ahead], sums[behind], out=out[(*before, slice(distance, length - distance))])
+    for end in (slice(None, distance), slice(-distance, None)):
+        np.add(sums[(*before, end)], values[(*before, end)], out=out[(*before, end)])
+    return out
