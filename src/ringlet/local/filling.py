@@ -39,7 +39,7 @@ FILLING_RADIUS = _FIRST_RADIUS + _PASS_RADIUS * _PASSES
 _FLAT = 0.01  # of the mean squared difference of neighbours: what is smaller is no edge
 _LEAST_FLAT = 1e-12  # in squared units, for arrays without any difference
 _LEAST_MASS = np.float32(1e-6)  # of a window without its centre, where it holds nothing else
-_MOST_HIDDEN = 20_000  # entries from which filling is learned, about
+_MOST_HIDDEN = 40_000  # entries from which filling is learned, about
 
 
 @dataclass(frozen=True, eq=False)

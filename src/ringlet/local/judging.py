@@ -39,9 +39,10 @@ __all__ = [
 
 _ROUNDS = 4
 JUDGING_HALO = _ROUNDS * JUDGING_RADIUS  # entries around a block that decide about it
-_TRAINING_ENTRIES = 40_000  # for one stack
-_TRAINING_TILES = 400_000  # entries of the tiles that they are drawn from; their predictions are held in memory
-_COUNTED = 200_000  # entries in which wrong values are counted by cell
+_TRAINING_ENTRIES = 50_000  # for one stack
+_TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
+_TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
+_COUNTED = 300_000  # entries in which wrong values are counted by cell
 _FIRST_WIDTH = 3.0  # robust standard deviations from which a residual is doubted before neighbours are asked
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
 _LEAST_TAIL, _MOST_TAIL = 0.02, 0.4  # later
@@ -189,7 +190,8 @@ def learn_predictions(
     parts: list[Training] = []
     known: list[dict[Tile, Predictions]] = []
     for window, trust in zip(windows, trusts, strict=True):
-        tiles = spread_tiles(window.layout.tiles(NEIGHBOUR_RADIUS), _TRAINING_TILES / len(windows), rng)
+        entries = max(_TRAINING_TILES / len(windows), _TRAINING_SHARE * window.ring.size)
+        tiles = spread_tiles(window.layout.tiles(NEIGHBOUR_RADIUS), entries, rng)
         said = list(mapper(partial(predictions, window, trust.weights), tiles))
         known.append(dict(zip(tiles, said, strict=True)))
         total = len(windows) * sum(tile.size for tile in tiles)

@@ -21,8 +21,8 @@ Slices = tuple[slice, ...]
 T = TypeVar("T", bound=np.generic)
 
 _TILE_ENTRIES = 1 << 17  # of a tile that is worked on
-_SHORTEST_SIDE = 32  # of a tile along an ordered mode: with shorter ones most of the work is for the halo
-_SHORTEST_ROW = 256  # the same along the last mode: short rows make NumPy slow
+_SHORTEST_SIDE = 24  # of a tile along an ordered mode: with shorter ones most of the work is for the halo
+_SHORTEST_ROW = 128  # the same along the last mode: short rows make NumPy slow
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Layout:
             while prod(sides) > entries and sides[mode] > 1:
                 sides[mode] = ceil(sides[mode] / 2)
         while prod(sides) > entries and self.modes.ordered:
-            least = {mode: shortest for mode in self.modes.ordered}
+            least = dict.fromkeys(self.modes.ordered, shortest)
             least[self.modes.ordered[-1]] = _SHORTEST_ROW
             longest = max(self.modes.ordered, key=lambda mode: sides[mode] / least[mode])
             if sides[longest] < 2 * least[longest]:
