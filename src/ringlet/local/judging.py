@@ -139,7 +139,7 @@ def judge_entries(
 
     Notes
     -----
-    Needs about 55 bytes of memory for each entry, input and result not counted, and 30 MB; 15 MB more for each thread
+    Needs about 55 bytes of memory for each entry, input and result not counted, and 30 MB; 25 MB more for each thread
     but the first.
 
     Examples

@@ -143,7 +143,7 @@ def learn(
 
     Notes
     -----
-    Needs about 60 bytes of memory for each entry, input not counted, and 40 MB; 15 MB more for each thread but the
+    Needs about 60 bytes of memory for each entry, input not counted, and 40 MB; 25 MB more for each thread but the
     first.
     """
     rng = np.random.default_rng(seed)
