@@ -139,8 +139,8 @@ def judge_entries(
 
     Notes
     -----
-    Needs about 55 bytes of memory for each entry, input and result not counted, and 30 MB; 25 MB more for each thread
-    but the first.
+    Needs about 55 bytes of memory for each entry, input not counted, and 30 MB; 25 MB more for each thread but the
+    first.
 
     Examples
     --------
