@@ -8,23 +8,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ringlet.local.modes import NeighbourModes
+from ringlet.local.layout import Tile
 from ringlet.local.neighbours import Array32, Predictions, neighbour_predictions, window_mean
 from ringlet.local.outlier_model import OutlierModel
 from ringlet.local.stacking import Stack
 from ringlet.local.window import Window
+from ringlet.ring.arrays import Mapper
 
-__all__ = ["JUDGING_RADIUS", "NEIGHBOUR_LEVELS", "Round", "Said", "Trust", "judge", "local_variance"]
+__all__ = [
+    "JUDGING_RADIUS",
+    "NEIGHBOUR_RADIUS",
+    "SCALE_RADIUS",
+    "TRUSTED",
+    "Round",
+    "Trust",
+    "judge",
+    "local_variance",
+    "prediction_errors",
+    "predictions",
+]
 
+TRUSTED = 0.5  # least weight of an entry that counts in filling, and that is kept
 NEIGHBOUR_LEVELS = 3
 _SCALE_LEVELS = 3  # of the window in which the local scale is measured
-JUDGING_RADIUS = 2**NEIGHBOUR_LEVELS - 1 + 2**_SCALE_LEVELS - 1  # entries that a round looks at, to either side
+NEIGHBOUR_RADIUS, SCALE_RADIUS = 2**NEIGHBOUR_LEVELS - 1, 2**_SCALE_LEVELS - 1
+JUDGING_RADIUS = NEIGHBOUR_RADIUS + SCALE_RADIUS  # entries that a round looks at, to either side
 _PRIOR = np.float32(0.2)  # weight of the variance of all entries in the local one, whose own weights sum to at most 1
 _PARTS = 3  # Gaussians that right residuals are a mixture of
 _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where wrong values are atoms: few others can pass, and no right entry shall be lost
 _LEAST_SCALE = 0.5  # of the width of a cell of values: rounding errors
+_FAR = 1e4  # squared errors in variances; what is farther off is as wrong
+_TINY = np.float32(1e-30)
+_MOST = 1e15  # of odds and widths, so that their products stay in float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,87 +89,177 @@ class Trust:
         return (1 - calm / total) / (1 - 1 / _WIDER**2) if total else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Said:
-    """What ring and neighbours say of every entry.
+def predictions(window: Window, weights: Array32, tile: Tile) -> Predictions:
+    """What neighbours with these weights say of the entries of a tile."""
+    around = window.residuals[tile.outer], weights[tile.outer]
+    return neighbour_predictions(*around, window.layout.modes, NEIGHBOUR_LEVELS, tile.core)
 
-    Attributes
+
+def prediction_errors(
+    window: Window,
+    trust: Trust,
+    stack: Stack,
+    *,
+    nearest: bool,
+    known: dict[Tile, Predictions] | None = None,
+    mapper: Mapper = map,
+) -> tuple[Array32, float]:
+    """Data minus what ring and neighbours say of every entry; 0 where nothing is observed.
+
+    Parameters
     ----------
-    prediction : float32 array
-        All of them together.
+    window : Window
+    trust : Trust
+        In the neighbours.
+    stack : Stack
+        Combines what neighbours say.
+    nearest : bool
+        Whether the nearest of several predictions counts: at an edge, an entry agrees with one side of it.
+    known : dict, optional
+        What `predictions` gave in some tiles. They are taken out, so that their memory is free.
+    mapper : callable, optional
+        Used like `map`, over tiles.
+
+    Returns
+    -------
     errors : float32 array
-        Data minus prediction; 0 where nothing is observed.
-    nearest : float32 array
-        The same, of the nearest of several predictions: at an edge, an entry agrees with one side of it.
+    squares : float
+        Sum of their squares, as far as they are trusted. The wide parts count as if they were narrow.
     """
+    modes = window.layout.modes
+    directions = NEIGHBOUR_LEVELS + len(modes.ordered) if modes.ordered and nearest else 0
+    errors = np.empty_like(window.residuals)
 
-    prediction: Array32
-    errors: Array32
-    nearest: Array32
+    def work(tile: Tile) -> float:
+        said = known.pop(tile, None) if known else None
+        said = said or predictions(window, trust.weights, tile)
+        residuals = window.residuals[tile.inner]
+        error = np.subtract(residuals, stack.predict(said.columns, said.density))
+        size = np.abs(error)
+        for column in said.columns[:directions]:
+            np.subtract(residuals, column, out=column)
+            other = np.abs(column)
+            nearer = other < size
+            np.minimum(size, other, out=size)
+            column *= nearer  # a choice without branches, several times as fast as one with
+            error *= np.logical_not(nearer, out=nearer)
+            error += column
+        error *= window.observed[tile.inner]
+        errors[tile.inner] = error
+        error *= error
+        error *= trust.calm[tile.inner]
+        return float(error.sum(dtype=np.float64))
 
-    @classmethod
-    def of(cls, window: Window, weights: Array32, modes: NeighbourModes, stack: Stack) -> "Said":
-        """By the stacked predictions of neighbours with these weights."""
-        said = neighbour_predictions(window.residuals, weights, modes, NEIGHBOUR_LEVELS)
-        return cls.combined(window, said, modes, stack)
-
-    @classmethod
-    def combined(cls, window: Window, said: Predictions, modes: NeighbourModes, stack: Stack) -> "Said":
-        """By stacking these predictions."""
-        detail = stack.predict(said.columns, said.density)
-        errors = np.where(window.observed, window.residuals - detail, np.float32(0))
-        nearest = errors
-        for column in said.columns[: NEIGHBOUR_LEVELS + len(modes.ordered)] if modes.ordered else ():
-            error = window.residuals - column
-            nearest = np.where(np.abs(error) < np.abs(nearest), error, nearest)
-        return cls(window.ring + detail, errors, nearest)
+    return errors, sum(mapper(work, window.layout.tiles(NEIGHBOUR_RADIUS)))
 
 
-def judge(window: Window, said: Said, trust: Trust, modes: Sequence[int], this: Round) -> Trust:
+def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: Mapper = map) -> Trust:
     """Judge every observed entry.
 
     Parameters
     ----------
     window : Window
-    said : Said
-        With the trust of the round before.
+    nearest : float32 array
+        Errors of the nearest predictions, with the trust of the round before.
     trust : Trust
         Of the round before.
-    modes : sequence of int
-        Along which the local scale is measured.
     this : Round
+    mapper : callable, optional
+        Used like `map`, over tiles.
     """
-    outliers = this.outliers
-    widths = outliers.widths / window.unit
-    variance = local_variance(said.nearest, trust.calm, trust.weights, modes, this.variance)
-    inflation = _INFLATION if outliers.atoms.any() else 1.0
-    scale = np.sqrt(np.float32(inflation) * variance + np.float32((_LEAST_SCALE * float(np.median(widths))) ** 2))
-    squares = np.float32(-0.5) * (said.nearest / scale) ** 2
-    density, precise = np.zeros_like(squares), np.zeros_like(squares)
-    for share, width in _parts(this.tail):
-        part = np.float32(share / width / _ROOT) * np.exp(squares / np.float32(width * width))
-        density += part
-        precise += part / np.float32(width * width)
-    precise /= np.maximum(density, np.float32(1e-30))
-    right = density / scale * widths.astype(np.float32)[window.cells]
-    for end, sign in ((0, 1), (outliers.masses.size - 1, -1)):
-        here = window.observed & (window.cells == end)
-        inner = (outliers.edges[1 if sign > 0 else -2] - window.origin) / window.unit
-        predicted = window.ring[here] + window.residuals[here] - said.nearest[here]
-        right[here] = _mass_below(sign * (inner - predicted) / scale[here], this.tail)
-    right *= np.float32(1 - outliers.share)
-    wrong = outliers.masses.astype(np.float32)[window.cells]
-    weights = np.where(window.observed, right / (right + wrong), np.float32(0))
-    return Trust(weights, weights * precise)
+    judging = _Judging(window, this)
+    weights, calm = np.empty_like(nearest), np.empty_like(nearest)
+
+    def work(tile: Tile) -> None:
+        variance = local_variance(nearest, trust, this.variance, window.layout.modes.ordered, tile)
+        weights[tile.inner], calm[tile.inner] = judging.judge(nearest[tile.inner], variance, tile)
+
+    for _ in mapper(work, window.layout.tiles(SCALE_RADIUS)):
+        pass
+    return Trust(weights, calm)
 
 
-def local_variance(errors: Array32, calm: Array32, weights: Array32, modes: Sequence[int], whole: float) -> Array32:
-    """Mean square of trusted errors around every entry, drawn towards that of all."""
+class _Judging:
+    """What all tiles of a window need to know in a round."""
+
+    def __init__(self, window: Window, this: Round) -> None:
+        outliers = this.outliers
+        widths = np.minimum(outliers.widths / window.unit, _MOST)
+        self._window, self._tail = window, this.tail
+        self._odds = np.clip((1 - outliers.share) / np.maximum(outliers.masses, 1 / _MOST), 0, _MOST)
+        self._odds_of_density = np.clip(self._odds * widths, 0, _MOST).astype(np.float32)
+        self._inflation = np.float32(_INFLATION if outliers.atoms.any() else 1.0)
+        self._floor = np.float32((_LEAST_SCALE * float(np.median(widths))) ** 2)
+        ends = outliers.edges[1], outliers.edges[-2]
+        self._ends = tuple((end - window.origin) / window.unit for end in ends)
+
+    def judge(self, errors: Array32, variance: Array32, tile: Tile) -> tuple[Array32, Array32]:
+        """Probabilities that entries are right, and the same times the weight of their squares."""
+        variance *= self._inflation
+        variance += self._floor
+        np.maximum(variance, _TINY, out=variance)
+        density, precise = _mixture(errors, variance, self._tail)
+        precise /= np.maximum(density, _TINY)
+        scale = np.sqrt(variance, out=variance)
+        cells = self._window.cells[tile.inner]
+        odds = np.divide(density, scale, out=density)
+        odds *= self._odds_of_density[cells]
+        self._judge_ends(odds, errors, scale, tile)
+        np.minimum(odds, np.float32(_MOST), out=odds)
+        weights = np.divide(odds, odds + np.float32(1), dtype=np.float32)
+        weights *= self._window.observed[tile.inner]
+        precise *= weights
+        return weights, precise
+
+    def _judge_ends(self, odds: Array32, errors: Array32, scale: Array32, tile: Tile) -> None:
+        """Values in the first and last cell may have been cut off: all mass beyond counts."""
+        window = self._window
+        cells = ((window.cells[tile.inner] + np.int16(1)) * window.observed[tile.inner]).ravel()  # 0 where unobserved
+        predicted = window.ring[tile.inner] + window.residuals[tile.inner]
+        predicted -= errors
+        for cell, sign, end in zip((0, self._odds.size - 1), (1, -1), self._ends, strict=True):
+            here = np.flatnonzero(cells == cell + 1)
+            scores = sign * (end - predicted.ravel()[here]) / scale.ravel()[here]
+            odds.reshape(-1)[here] = _mass_below(scores, self._tail) * self._odds[cell]
+
+
+def local_variance(errors: Array32, trust: Trust, whole: float, modes: Sequence[int], tile: Tile) -> Array32:
+    """Mean square of trusted errors around every entry of a tile, drawn towards that of all."""
     if not modes:
-        return np.full_like(errors, whole)
-    squares = window_mean(calm * errors * errors, modes, _SCALE_LEVELS)
-    mass = window_mean(weights, modes, _SCALE_LEVELS)
-    return (squares + _PRIOR * np.float32(whole)) / (mass + _PRIOR)
+        return np.full_like(errors[tile.inner], whole)
+    both = np.empty((2, *errors[tile.outer].shape), np.float32)
+    np.square(errors[tile.outer], out=both[0])
+    both[0] *= trust.calm[tile.outer]
+    both[1] = trust.weights[tile.outer]
+    squares, mass = window_mean(both, [mode + 1 for mode in modes], _SCALE_LEVELS)[(slice(None), *tile.core)]
+    squares += _PRIOR * np.float32(whole)
+    mass += _PRIOR
+    result: Array32 = squares / mass
+    return result
+
+
+def _mixture(errors: Array32, variance: Array32, tail: float) -> tuple[Array32, Array32]:
+    """Density of right residuals times their scale, and the sum of its parts, each divided by its variance.
+
+    Each exponential is a power of that of the next wider part.
+    """
+    squares = errors * errors
+    squares /= variance
+    np.minimum(squares, np.float32(_FAR), out=squares)
+    squares *= np.float32(-0.5 / _WIDER ** (2 * _PARTS - 2))
+    power = np.exp(squares, out=squares)
+    density, precise = np.zeros_like(power), np.zeros_like(power)
+    for share, width in reversed(_parts(tail)):
+        part = power * np.float32(share / width / _ROOT)
+        density += part
+        part *= np.float32(1 / width**2)
+        precise += part
+        if width > 1:
+            eighth = power * power
+            eighth *= eighth
+            eighth *= eighth
+            power *= eighth  # the ninth power: the next part is a third as wide
+    return density, precise
 
 
 def _mass_below(scores: NDArray[np.floating[Any]], tail: float) -> NDArray[np.floating[Any]]:

@@ -1,7 +1,7 @@
 """What the neighbours of an entry say of its residual, the entry itself left out.
 
-Sums over neighbours at several scales come from one cascade: the filter (1, 2, 1) / 4 along every ordered mode, with
-its taps 1, 2, 4, ... entries apart, gives triangular windows of 3, 7, 15, ... entries. The centre of such a window is
+Sums over neighbours at several scales come from one cascade: the filter (1, 2, 1) along every ordered mode, with its
+taps 1, 2, 4, ... entries apart, gives triangular windows of 3, 7, 15, ... entries. The centre of such a window is
 known, so taking the entry out of its own sum costs one subtraction.
 """
 
@@ -14,15 +14,24 @@ from numpy.typing import NDArray
 
 from ringlet.local.modes import NeighbourModes
 
-__all__ = ["Array32", "Predictions", "hat", "neighbour_predictions", "other_slices", "pairs", "shifted", "window_mean"]
+__all__ = [
+    "Array32",
+    "Predictions",
+    "neighbour_predictions",
+    "other_slices",
+    "pair_sums",
+    "shifted",
+    "slice_sum",
+    "window_mean",
+]
 
 Array32: TypeAlias = NDArray[np.float32]
 
 _DENSITY_LEVEL = 1  # whose sum of weights tells how dense the neighbourhood is
 _SHRINKAGE = np.float32(0.02)  # weight of a prediction 0 in the mean over a window, whose own weights sum to at most 1
-_PAIR_SHRINKAGE = np.float32(0.1)  # the same in the mean of two neighbours
+_PAIR_SHRINKAGE = np.float32(0.2)  # the same in the mean of two neighbours, in entries
 _SLICE_SHRINKAGE = np.float32(0.3)  # the same in the mean of other slices, in entries
-_BASES = (0, 1)  # levels from which the other slices' own differences are taken
+_BASES = 2  # levels, the lowest ones, from which the other slices' own differences are taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +40,19 @@ class Predictions:
 
     Attributes
     ----------
-    columns : list of arrays
+    columns : array of shape (C, ...)
         One prediction each.
     density : array
         Weights of the neighbours: 1 where all are known and trusted.
     """
 
-    columns: list[Array32]
+    columns: Array32
     density: Array32
 
 
-def neighbour_predictions(residuals: Array32, weights: Array32, modes: NeighbourModes, levels: int) -> Predictions:
+def neighbour_predictions(
+    residuals: Array32, weights: Array32, modes: NeighbourModes, levels: int, core: tuple[slice, ...] = ()
+) -> Predictions:
     """Predict every residual by those of its neighbours.
 
     Parameters
@@ -53,6 +64,8 @@ def neighbour_predictions(residuals: Array32, weights: Array32, modes: Neighbour
     modes : NeighbourModes
     levels : int
         Number of scales; the farthest neighbour is ``2**levels - 1`` entries away.
+    core : tuple of slice
+        The part of the entries that are predicted; by default all.
 
     Examples
     --------
@@ -61,86 +74,73 @@ def neighbour_predictions(residuals: Array32, weights: Array32, modes: Neighbour
     >>> [round(float(column[1]), 2) for column in said.columns], round(float(said.columns[0][0]), 1)
     ([0.0, 0.0, 0.0], 8.7)
     """
-    sums = weights * residuals
-    columns: list[Array32] = []
-    density = np.zeros_like(weights)
-    for level, (total, mass) in enumerate(_windows(sums, weights, modes.ordered, levels)):
+    inside = (slice(None), *core)
+    both = np.empty((2, *residuals.shape), np.float32)  # sums of residuals, and of weights
+    np.multiply(residuals, weights, out=both[0])
+    both[1] = weights
+    own = both[inside]
+    ordered = [mode + 1 for mode in modes.ordered]
+    scales = levels if ordered else 0
+    columns = np.empty((_number(modes, scales), *own.shape[1:]), np.float32)
+    density = np.zeros(own.shape[1:], np.float32)
+    wide = both
+    for level in range(scales):
+        wide = _hats(wide, ordered, 2**level)
+        centre = 2.0 ** ((level + 1) * len(ordered))
+        around = wide[inside] - np.float32(centre) * own
+        around *= np.float32(1 / (centre * centre - centre))
+        mass = np.maximum(around[1], 0, out=around[1])
         if level == _DENSITY_LEVEL:
-            density = mass
-        columns.append(total / (mass + _SHRINKAGE))
-    columns += [pairs(sums, mode) / (pairs(weights, mode) + _PAIR_SHRINKAGE) for mode in modes.ordered]
+            density = mass.copy()
+        mass += _SHRINKAGE
+        np.divide(around[0], mass, out=columns[level])
+    for number, mode in enumerate(ordered, start=scales):
+        two = pair_sums(both, mode)[inside]
+        two[1] += _PAIR_SHRINKAGE
+        np.divide(two[0], two[1], out=columns[number])
+    bases = columns[:_BASES] if ordered else columns[:0]
+    filled = scales + len(ordered)
     for mode in modes.related:
-        columns += other_slices(residuals, weights, [columns[base] for base in _BASES if modes.ordered], mode)
+        for column in other_slices(residuals[core], weights[core], bases, mode):
+            columns[filled] = column
+            filled += 1
     return Predictions(columns, density)
 
 
-def window_mean(values: Array32, modes: Sequence[int], levels: int) -> Array32:
+def window_mean(values: Array32, modes: Sequence[int], levels: int, first: int = 0) -> Array32:
     """Weighted sums over a triangular window around every entry, which is in it; the weights sum to 1.
 
-    Entries outside the array count as 0.
+    Entries outside the array count as 0. With another first level, `values` come from the levels before.
 
     Examples
     --------
     >>> window_mean(np.array([0, 0, 1, 0, 0], np.float32), (0,), 1)
     array([0.  , 0.25, 0.5 , 0.25, 0.  ], dtype=float32)
     """
-    for level in range(levels):
-        for mode in modes:
-            values = hat(values, mode, 2**level)
-    return values
+    for level in range(first, first + levels):
+        values = _hats(values, modes, 2**level)
+    return values * np.float32(4.0 ** (-levels * len(modes)))
 
 
-def _windows(sums: Array32, weights: Array32, modes: Sequence[int], levels: int) -> list[tuple[Array32, Array32]]:
-    """Sums of residuals and of weights over the window of every level, without their centre."""
-    if not modes:
-        return []
-    total, mass, result = sums, weights, []
-    for level in range(levels):
-        for mode in modes:
-            total, mass = hat(total, mode, 2**level), hat(mass, mode, 2**level)
-        centre = np.float32(2.0 ** (-(level + 1) * len(modes)))
-        rest = np.float32(1 / (1 - centre))
-        result.append(((total - centre * sums) * rest, np.maximum(mass - centre * weights, 0) * rest))
-    return result
-
-
-def other_slices(residuals: Array32, weights: Array32, bases: list[Array32], mode: int) -> list[Array32]:
+def other_slices(residuals: Array32, weights: Array32, bases: Sequence[Array32] | Array32, mode: int) -> list[Array32]:
     """What the other slices of a mode say of the same place: their residuals, and how these differ from around them."""
-    mass = _sum(weights, mode) - weights + _SLICE_SHRINKAGE
+    mass = slice_sum(weights, mode) - weights
+    mass += _SLICE_SHRINKAGE
     columns = []
-    for differences in [*(residuals - base for base in bases), residuals]:
-        differences = weights * differences
-        columns.append((_sum(differences, mode) - differences) / mass)
+    for base in [*bases, None]:
+        differences = residuals * weights if base is None else (residuals - base) * weights
+        others = np.subtract(slice_sum(differences, mode), differences, out=differences)
+        others /= mass
+        columns.append(others)
     return columns
 
 
-def _sum(values: Array32, mode: int) -> Array32:
-    """Sum over a mode, which stays; slice by slice, several times as fast as NumPy's sum over a short last mode."""
-    first, *others = np.split(values, values.shape[mode], axis=mode)
-    total: Array32 = first.copy()
-    for other in others:
-        total += other
-    return total
-
-
-def hat(values: Array32, mode: int, distance: int) -> Array32:
-    """The filter (1, 2, 1) / 4 along a mode, its taps this many entries apart."""
-    result = values * np.float32(0.5)
-    if distance < values.shape[mode]:
-        ahead, behind = shifted(mode, distance)
-        quarter = values * np.float32(0.25)
-        result[ahead] += quarter[behind]
-        result[behind] += quarter[ahead]
-    return result
-
-
-def pairs(values: Array32, mode: int) -> Array32:
-    """Mean of the two nearest neighbours along a mode."""
+def pair_sums(values: Array32, mode: int) -> Array32:
+    """Sum of the two nearest neighbours along a mode."""
     result = np.zeros_like(values)
     ahead, behind = shifted(mode, 1)
-    half = values * np.float32(0.5)
-    result[ahead] += half[behind]
-    result[behind] += half[ahead]
+    result[ahead] = values[behind]
+    result[behind] += values[ahead]
     return result
 
 
@@ -148,3 +148,50 @@ def shifted(mode: int, distance: int) -> tuple[tuple[slice, ...], tuple[slice, .
     """Indices of all entries but the first ones of a mode, and but the last ones."""
     before = (slice(None),) * mode
     return (*before, slice(distance, None)), (*before, slice(None, -distance))
+
+
+def slice_sum(values: Array32, mode: int) -> Array32:
+    """Sum over a mode, which stays; slice by slice, several times as fast as NumPy's sum over a short last mode."""
+    slices = np.moveaxis(values, mode, 0)
+    total = slices[0].copy()
+    for other in slices[1:]:
+        total += other
+    return np.expand_dims(total, mode)
+
+
+def _number(modes: NeighbourModes, scales: int) -> int:
+    """How many predictions there are."""
+    return scales + len(modes.ordered) + len(modes.related) * (1 + min(_BASES, scales))
+
+
+def _hats(values: Array32, modes: Sequence[int], distance: int) -> Array32:
+    """The filter (1, 2, 1) along some modes, its taps this many entries apart.
+
+    Slices of the modes before these come one after the other, so that intermediate results stay in the cache.
+    """
+    first = min(modes, default=0)
+    result = np.empty(values.shape, np.float32)
+    for slices in np.ndindex(values.shape[:first]):
+        filtered = values[slices]
+        for number, mode in enumerate(modes, start=1):
+            out = result[slices] if number == len(modes) else np.empty(filtered.shape, np.float32)
+            filtered = _hat(filtered, mode - first, distance, out)
+    return result if modes else values
+
+
+def _hat(values: Array32, mode: int, distance: int, out: Array32) -> Array32:
+    """The filter along one mode, as two sums of two entries each."""
+    length = values.shape[mode]
+    ahead, behind = shifted(mode, distance)
+    if length < 2 * distance:
+        np.add(values, values, out=out)
+        if distance < length:
+            out[ahead] += values[behind]
+            out[behind] += values[ahead]
+        return out
+    before = (slice(None),) * mode
+    sums = values[ahead] + values[behind]
+    np.add(sums[ahead], sums[behind], out=out[(*before, slice(distance, length - distance))])
+    for end in (slice(None, distance), slice(-distance, None)):
+        np.add(sums[(*before, end)], values[(*before, end)], out=out[(*before, end)])
+    return out

@@ -17,6 +17,7 @@ __all__ = ["noise_variance"]
 
 _LEVELS = 3  # of the window of a local mean square
 _CALMEST = 0.05  # share of the entries
+_MOST_ENTRIES = 1_000_000  # of which quantiles are taken
 _LEAST_ENTRIES = 200  # pairs from which a difference is measured
 
 
@@ -47,8 +48,10 @@ def noise_variance(
         squares = sum(float(np.sum(w * e**2, dtype=np.float64)) for w, e in zip(weights, errors, strict=True))
         return squares / total
     local = [_local(error, weight, modes) for error, weight in zip(errors, weights, strict=True)]
-    spread = np.concatenate([mean[weight > 0.5] for (mean, _), weight in zip(local, weights, strict=True)])
-    masses = np.concatenate([mass[weight > 0.5] for (_, mass), weight in zip(local, weights, strict=True)])
+    step = 1 + sum(weight.size for weight in weights) // _MOST_ENTRIES
+    trusted = [np.flatnonzero(weight.ravel()[::step] > 0.5) * step for weight in weights]
+    spread = np.concatenate([mean.ravel()[there] for (mean, _), there in zip(local, trusted, strict=True)])
+    masses = np.concatenate([mass.ravel()[there] for (_, mass), there in zip(local, trusted, strict=True)])
     if not spread.size:
         return 0.0
     freedom = max(2.0, float(np.median(masses)) / _squared_kernel(len(modes)))

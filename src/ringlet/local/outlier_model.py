@@ -128,8 +128,12 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
 
 def _mean_around(masses: Array64, widths: Array64) -> Array64:
     """Masses of cells when the density in and around every cell is taken as even."""
-    kernel = np.ones(2 * _AROUND + 1)
-    return widths * np.convolve(masses, kernel, "same") / np.convolve(widths, kernel, "same")
+    return widths * _sum_around(masses) / _sum_around(widths)
+
+
+def _sum_around(values: Array64) -> Array64:
+    """Sum of every cell and those around it; at the ends there are fewer."""
+    return np.convolve(values, np.ones(2 * _AROUND + 1))[_AROUND : _AROUND + values.size]
 
 
 def _median_around(counts: Array64) -> Array64:

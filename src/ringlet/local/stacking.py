@@ -1,7 +1,8 @@
 """Predictions combined by least squares, with coefficients that depend on how dense the neighbourhood is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,6 @@ Array64: TypeAlias = NDArray[np.float64]
 
 _KNOTS = np.array([0.05, 0.3, 0.8])  # densities between which coefficients are interpolated
 _RIDGE = 1e-3  # relative to the mean diagonal entry of the normal equations
-_TABLE = 128  # densities for which interpolated coefficients are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,10 @@ class Training:
 
     @classmethod
     def of(
-        cls, columns: Sequence[Array32], density: Array32, targets: Array32, weights: Array32, chosen: NDArray[np.intp]
+        cls, columns: Array32, density: Array32, targets: Array32, weights: Array32, chosen: NDArray[np.intp]
     ) -> "Training":
         """From whole arrays, at flat indices."""
-        picked = np.empty((chosen.size, len(columns)), np.float32)
-        for number, column in enumerate(columns):
-            picked[:, number] = column.ravel()[chosen]
+        picked = columns.reshape(len(columns), density.size)[:, chosen].T
         return cls(picked, density.ravel()[chosen], targets.ravel()[chosen], weights.ravel()[chosen])
 
 
@@ -55,13 +53,20 @@ class Stack:
 
     coefficients: Array64
 
-    def predict(self, columns: Sequence[Array32], density: Array32) -> Array32:
-        """The combined prediction of every entry."""
-        table = _hats(np.linspace(0, 1, _TABLE)) @ self.coefficients
-        row = np.clip(density * np.float32(_TABLE - 1), 0, _TABLE - 1).astype(np.uint8)
-        result = np.zeros_like(density)
-        for column, coefficients in zip(columns, table.T.astype(np.float32), strict=True):
-            result += coefficients[row] * column
+    def predict(self, columns: Array32, density: Array32) -> Array32:
+        """The combined prediction of every entry.
+
+        Parameters
+        ----------
+        columns : array of shape (C, ...)
+        density : array of shape (...)
+        """
+        steps = np.diff(self.coefficients, axis=0, prepend=0.0).astype(np.float32)
+        rows = steps @ columns.reshape(len(columns), density.size)
+        result: Array32 = rows[0].reshape(density.shape)
+        for row, part in zip(rows[1:], _ramps(density), strict=True):
+            part *= row.reshape(density.shape)
+            result += part
         return result
 
 
@@ -79,19 +84,24 @@ def fit_stack(trainings: Iterable[Training]) -> Stack:
     gram: Any = 0.0
     moments: Any = 0.0
     for training in trainings:
-        hats = _hats(training.density.astype(np.float64))
-        columns = (hats[:, :, None] * training.columns[:, None, :]).reshape(
-            len(hats), _KNOTS.size * training.columns.shape[1]
-        )
+        up, on = _ramps(training.density)
+        hats = np.stack([1 - up, up - on, on], axis=1)  # weights of the knots
+        number, width = len(hats), _KNOTS.size * training.columns.shape[1]
+        columns = (hats[:, :, None] * training.columns[:, None, :]).reshape(number, width)
         weighted = columns * training.weights[:, None]
-        gram = gram + weighted.T @ columns
-        moments = moments + weighted.T @ training.targets
+        gram = gram + (weighted.T @ columns).astype(np.float64)
+        moments = moments + (weighted.T @ training.targets).astype(np.float64)
     size = len(gram)
     ridge = _RIDGE * float(np.trace(gram)) / max(size, 1)
     solved = np.linalg.solve(gram + ridge * np.eye(size), moments) if ridge > 0 else np.zeros(size)
     return Stack(solved.reshape(_KNOTS.size, size // _KNOTS.size))
 
 
-def _hats(density: Array64) -> Array64:
-    """Weights of the knots at every density, which interpolate linearly."""
-    return np.stack([np.interp(density, _KNOTS, row) for row in np.eye(_KNOTS.size)], axis=1)
+def _ramps(density: Array32) -> list[Array32]:
+    """From 0 to 1 between successive knots."""
+    ramps = []
+    for low, high in pairwise(_KNOTS):
+        part = density - np.float32(low)
+        part *= np.float32(1 / (high - low))
+        ramps.append(np.clip(part, 0, 1, out=part))
+    return ramps

@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.local.layout import Layout
+from ringlet.local.modes import NeighbourModes
 from ringlet.local.neighbours import Array32
 from ringlet.local.outlier_model import OutlierModel
 
 __all__ = ["Entries", "Window"]
 
-_FAR = 1e6  # units; what is farther off is as wrong, and its square would leave the range of float32
+_FAR = np.float32(1e6)  # units; what is farther off is as wrong, and its square would leave the range of float32
+_NARROWEST, _WIDEST = 1e-30, 1e30  # units whose inverse float32 holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,31 +45,57 @@ class Window:
 
     Attributes
     ----------
+    layout : Layout
+        How the arrays lie in memory.
     origin, unit : float
         An entry of the data is ``origin + unit * x``.
     ring, residuals : float32 arrays
         Residuals are 0 where nothing is observed.
-    observed, unseen : bool arrays
+    observed : bool array
+    unseen : bool array or None
     cells : int16 array
         Of the values, in the model of outliers.
     """
 
+    layout: Layout
     origin: float
     unit: float
     ring: Array32
     residuals: Array32
     observed: NDArray[np.bool_]
-    unseen: NDArray[np.bool_]
+    unseen: NDArray[np.bool_] | None
     cells: NDArray[np.int16]
 
     @classmethod
-    def of(cls, entries: Entries, origin: float, unit: float, outliers: OutlierModel) -> "Window":
+    def of(
+        cls, entries: Entries, origin: float, unit: float, outliers: OutlierModel, modes: NeighbourModes
+    ) -> "Window":
         """From a block in the data's units."""
-        observed = np.ones(entries.values.shape, bool) if entries.observed is None else entries.observed
-        values = np.where(observed, entries.values, origin)
-        ring = ((entries.ring - origin) / unit).astype(np.float32)
-        residuals = np.where(
-            observed, np.clip((values - origin) / unit, -_FAR, _FAR).astype(np.float32) - ring, np.float32(0)
-        )
-        unseen = np.zeros(observed.shape, bool) if entries.unseen is None else entries.unseen & observed
-        return cls(origin, unit, ring, residuals, observed, unseen, outliers.cell(values))
+        layout = Layout.of(entries.values.shape, modes)
+        observed = np.ones(layout.shape, bool) if entries.observed is None else layout.arranged(entries.observed)
+        values = layout.arranged(entries.values)
+        ring = _scaled(layout.arranged(entries.ring), origin, unit)
+        residuals = _scaled(values, origin, unit)
+        np.fmin(np.fmax(residuals, -_FAR, out=residuals), _FAR, out=residuals)  # numbers, also for NaN
+        residuals -= ring
+        residuals *= observed
+        unseen = None if entries.unseen is None else layout.arranged(entries.unseen) & observed
+        return cls(layout, origin, unit, ring, residuals, observed, unseen, outliers.cell(values))
+
+    def arranged(self, modes: NeighbourModes) -> "Window":
+        """The same in the layout for these modes, if it lies as in the data until now."""
+        layout = Layout.of(self.ring.shape, modes)
+        unseen = None if self.unseen is None else layout.arranged(self.unseen)
+        ring, residuals = layout.arranged(self.ring), layout.arranged(self.residuals)
+        observed, cells = layout.arranged(self.observed), layout.arranged(self.cells)
+        return Window(layout, self.origin, self.unit, ring, residuals, observed, unseen, cells)
+
+
+def _scaled(values: NDArray[Any], origin: float, unit: float) -> Array32:
+    """Values in units of the range; differences are taken in the precision of the data."""
+    if values.dtype == np.float32 and _NARROWEST < unit < _WIDEST:
+        result: Array32 = values - np.float32(origin)
+        result *= np.float32(1 / unit)
+        return result
+    with np.errstate(over="ignore"):
+        return ((values.astype(np.float64, copy=False) - origin) / unit).astype(np.float32)

@@ -1,0 +1,281 @@
+"""Which entries are right: rounds of judging, learned in a sample of a tensor and repeated in any part of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.judgement import (
+    JUDGING_RADIUS,
+    NEIGHBOUR_RADIUS,
+    TRUSTED,
+    Round,
+    Trust,
+    judge,
+    prediction_errors,
+    predictions,
+)
+from ringlet.local.layout import Tile, spread_tiles
+from ringlet.local.modes import NeighbourModes, find_modes
+from ringlet.local.neighbours import Array32, Predictions
+from ringlet.local.outlier_model import OutlierModel, outliers_of_values
+from ringlet.local.stacking import Stack, Training, fit_stack
+from ringlet.local.window import Entries, Window
+from ringlet.ring.arrays import Mapper
+
+__all__ = [
+    "JUDGING_HALO",
+    "Judged",
+    "JudgingModel",
+    "judge_entries",
+    "judge_sample",
+    "learn_predictions",
+    "mean_square",
+]
+
+_ROUNDS = 4
+JUDGING_HALO = _ROUNDS * JUDGING_RADIUS  # entries around a block that decide about it
+_TRAINING_ENTRIES = 60_000  # for one stack
+_TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
+_TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
+_COUNTED = 300_000  # entries in which wrong values are counted by cell
+_FIRST_WIDTH = 3.0  # robust standard deviations from which a residual is doubted before neighbours are asked
+_FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
+_LEAST_TAIL, _MOST_TAIL = 0.02, 0.4  # later
+
+
+@dataclass(frozen=True, eq=False)
+class JudgingModel:
+    """How entries are judged, learned in a sample.
+
+    Attributes
+    ----------
+    modes : NeighbourModes
+        Which modes were found ordered, and which related.
+    origin, unit : float
+        Of the numbers in here: an entry of the data is ``origin + unit * x``.
+    start : OutlierModel
+    doubted : float
+        Before neighbours are asked: a residual that is doubted, and what wrong values look like.
+    rounds : tuple of Round
+    outliers : OutlierModel
+        Share and distribution of wrong values, after all rounds.
+    """
+
+    modes: NeighbourModes
+    origin: float
+    unit: float
+    start: OutlierModel
+    doubted: float
+    rounds: tuple[Round, ...]
+    outliers: OutlierModel
+
+    def apply(self, entries: Entries, mapper: Mapper = map) -> Array32:
+        """Probability that an entry of a block is right; 0 where nothing is observed.
+
+        Entries nearer than `JUDGING_HALO` to its border may differ from those in a larger block. Needs about 35 bytes
+        of memory for each entry, and 25 MB.
+        """
+        window = self.window(entries)
+        return window.layout.restored(self.trust(window, mapper).weights)
+
+    def window(self, entries: Entries) -> Window:
+        """A block in the model's units."""
+        return Window.of(entries, self.origin, self.unit, self.start, self.modes)
+
+    def trust(self, window: Window, mapper: Mapper = map) -> Trust:
+        """Judge a window."""
+        trust = _first_trust(window, self.start, self.doubted)
+        for this in self.rounds:
+            nearest, _ = prediction_errors(window, trust, this.stack, nearest=True, mapper=mapper)
+            trust = judge(window, nearest, trust, this, mapper)
+        return trust
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A sample after judging.
+
+    Attributes
+    ----------
+    model : JudgingModel
+    windows : list of Window
+    trusts : list of Trust
+    tail : float
+        Share of each part of right residuals relative to the next narrower one.
+    """
+
+    model: JudgingModel
+    windows: list[Window]
+    trusts: list[Trust]
+    tail: float
+
+
+def judge_entries(
+    sample: Sequence[Entries], outliers: OutlierModel | None = None, seed: int = 0, mapper: Mapper = map
+) -> tuple[JudgingModel, list[Array32]]:
+    """Judge parts of a tensor; what is learned can be used on other parts.
+
+    Parameters
+    ----------
+    sample : sequence of Entries
+        With at least one observed entry.
+    outliers : OutlierModel, optional
+        By default it is learned, too.
+    seed : int
+        Of the draws of entries.
+    mapper : callable, optional
+        Used like `map`; one of a pool of threads gives the same result sooner.
+
+    Returns
+    -------
+    model : JudgingModel
+    weights : list of float32 arrays
+        Probability that an entry is right; 0 where nothing is observed.
+
+    Notes
+    -----
+    Needs about 55 bytes of memory for each entry, input not counted, and 30 MB; 25 MB more for each thread but the
+    first.
+
+    Examples
+    --------
+    >>> truth = np.add.outer(np.arange(80.0), np.arange(90.0)) ** 2
+    >>> damaged = truth.copy()
+    >>> damaged[5::7, 3::5] = 0
+    >>> model, (weights,) = judge_entries([Entries(damaged, None, ring=np.full_like(truth, truth.mean()))])
+    >>> bool(np.mean(weights[5::7, 3::5] < 0.5) > 0.9), bool(np.mean(weights > 0.5) > 0.95)
+    (True, True)
+    """
+    judged = judge_sample(sample, outliers, np.random.default_rng(seed), mapper)
+    pairs = zip(judged.windows, judged.trusts, strict=True)
+    return judged.model, [window.layout.restored(trust.weights) for window, trust in pairs]
+
+
+def judge_sample(
+    sample: Sequence[Entries], outliers: OutlierModel | None, rng: np.random.Generator, mapper: Mapper
+) -> Judged:
+    """What `judge_entries` does, with all that is learned on the way."""
+    start = outliers or outliers_of_values(_observed_values(sample))
+    origin, unit = _range(sample)
+    as_read = [Window.of(entries, origin, unit, start, NeighbourModes((), ())) for entries in sample]
+    modes, doubted = _first_look(as_read, start, rng)
+    windows = [as_read.pop(0).arranged(modes) for _ in sample]
+    trusts = [_first_trust(window, start, doubted) for window in windows]
+    counted = _Counted(windows, rng)
+    now = start.learned_again(counted.wrong(trusts, start)) if outliers is None and not start.atoms.any() else start
+    rounds: list[Round] = []
+    tail = _FIRST_TAIL
+    for _ in range(_ROUNDS):
+        stack, said = learn_predictions(windows, trusts, rng, nearest=True, mapper=mapper)
+        this = Round(stack, mean_square([squares for _, squares in said], trusts), tail, now)
+        trusts = [
+            judge(window, nearest, trust, this, mapper)
+            for window, (nearest, _), trust in zip(windows, said, trusts, strict=True)
+        ]
+        rounds.append(this)
+        tail = (tail + min(max(float(np.mean([trust.tail for trust in trusts])), _LEAST_TAIL), _MOST_TAIL)) / 2
+        if outliers is None:
+            now = now.learned_again(counted.wrong(trusts, now))
+    return Judged(JudgingModel(modes, origin, unit, start, doubted, tuple(rounds), now), windows, trusts, tail)
+
+
+def learn_predictions(
+    windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator, *, nearest: bool, mapper: Mapper
+) -> tuple[Stack, list[tuple[Array32, float]]]:
+    """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`."""
+    parts: list[Training] = []
+    known: list[dict[Tile, Predictions]] = []
+    for window, trust in zip(windows, trusts, strict=True):
+        entries = max(_TRAINING_TILES / len(windows), _TRAINING_SHARE * window.ring.size)
+        tiles = spread_tiles(window.layout.tiles(NEIGHBOUR_RADIUS), entries, rng)
+        said = list(mapper(partial(predictions, window, trust.weights), tiles))
+        known.append(dict(zip(tiles, said, strict=True)))
+        total = len(windows) * sum(tile.size for tile in tiles)
+        for tile, one in known[-1].items():
+            weights = trust.weights[tile.inner]
+            chosen = _draw(weights > TRUSTED, _TRAINING_ENTRIES * tile.size / total, rng)
+            parts.append(Training.of(one.columns, one.density, window.residuals[tile.inner], weights, chosen))
+    stack = fit_stack(parts)
+    return stack, [
+        prediction_errors(window, trust, stack, nearest=nearest, known=here, mapper=mapper)
+        for window, trust, here in zip(windows, trusts, known, strict=True)
+    ]
+
+
+def mean_square(squares: Sequence[float], trusts: Sequence[Trust]) -> float:
+    """Mean square of trusted errors."""
+    return sum(squares) / max(sum(float(trust.weights.sum(dtype=np.float64)) for trust in trusts), 1.0)
+
+
+class _Counted:
+    """Some observed entries of a sample, in which wrong values are counted by cell."""
+
+    def __init__(self, windows: Sequence[Window], rng: np.random.Generator) -> None:
+        self._places, self._cells = [], []
+        for window in windows:
+            places = _draw(window.observed, _COUNTED / len(windows), rng)
+            self._places.append(places)
+            self._cells.append(window.cells.ravel()[places])
+
+    def wrong(self, trusts: Sequence[Trust], outliers: OutlierModel) -> NDArray[np.float64]:
+        """Share of all observed entries that are judged wrong, by cell."""
+        wrong = np.zeros(outliers.masses.size)
+        for trust, places, cells in zip(trusts, self._places, self._cells, strict=True):
+            wrong += np.bincount(cells, 1.0 - trust.weights.ravel()[places], wrong.size)
+        return wrong / max(sum(places.size for places in self._places), 1)
+
+
+def _draw(allowed: NDArray[np.bool_], number: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """About this number of the allowed entries, or all; flat indices in ascending order."""
+    chosen = np.flatnonzero(allowed)
+    if chosen.size <= number:
+        return chosen
+    return np.asarray(chosen[np.sort(rng.integers(0, chosen.size, ceil(number)))])
+
+
+def _first_look(
+    windows: Sequence[Window], start: OutlierModel, rng: np.random.Generator
+) -> tuple[NeighbourModes, float]:
+    """Modes, and the size of a residual that is doubted, before neighbours are asked."""
+    doubted = _FIRST_WIDTH * _spread(windows, start)
+    residuals = [window.residuals for window in windows]
+    weights = [_first_trust(window, start, doubted).weights for window in windows]
+    known = [
+        window.ring + weight * residual for window, weight, residual in zip(windows, weights, residuals, strict=True)
+    ]
+    return find_modes(known, residuals, weights, int(rng.integers(1 << 32))), doubted
+
+
+def _first_trust(window: Window, outliers: OutlierModel, doubted: float) -> Trust:
+    """Trust before neighbours are asked: by the atoms of the values, or else by the size of residuals."""
+    weights = outliers.first_trust.astype(np.float32)[window.cells]
+    if not outliers.atoms.any() and doubted > 0:
+        weights /= 1 + (window.residuals / np.float32(doubted)) ** 4
+    weights *= window.observed
+    return Trust(weights, weights)
+
+
+def _observed_values(sample: Sequence[Entries]) -> NDArray[Any]:
+    return np.concatenate(
+        [entries.values.ravel() if entries.observed is None else entries.values[entries.observed] for entries in sample]
+    )
+
+
+def _range(sample: Sequence[Entries]) -> tuple[float, float]:
+    """Origin and unit: most of the ring's values lie between 0 and 1."""
+    values = np.concatenate([entries.ring.ravel() for entries in sample])
+    low, high = map(float, np.quantile(values, [0.005, 0.995]))
+    return low, high - low or max(abs(high), 1.0)
+
+
+def _spread(windows: Sequence[Window], outliers: OutlierModel) -> float:
+    """Robust standard deviation of residuals whose values are not known as wrong."""
+    trust = outliers.first_trust > TRUSTED
+    sizes = [np.abs(window.residuals[window.observed & trust[window.cells]]) for window in windows]
+    together = np.concatenate(sizes)
+    return 1.4826 * float(np.median(together)) if together.size else 0.0
