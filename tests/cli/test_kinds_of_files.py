@@ -172,7 +172,7 @@ def test_a_table_gives_a_table_with_all_its_columns(tmp_path, restore, info, log
     told = info(path)
     assert (told["kind"], told["shape"]) == ("parquet" if suffix == "parquet" else "csv", [40, 3])
     assert told["missing_share"] == pytest.approx(2 / 120)
-    out = restore(path, f"out.{suffix}", *TABLE_FIT, "--keep")
+    out = restore(path, f"out.{suffix}", *TABLE_FIT, "--keep", "always")
     clean = pd.read_parquet(out) if suffix == "parquet" else pd.read_csv(out, sep="," if suffix == "csv" else "\t")
     assert list(clean.columns) == list(log.columns)
     assert not clean.isna().any(axis=None)

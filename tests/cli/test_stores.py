@@ -12,7 +12,7 @@ import zarr
 from scipy.io import savemat
 
 from ringlet import TensorRing
-from ringlet.restoration.clean_entries import Kept
+from ringlet.restoration.clean_entries import Cleaning
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import open_input
 from ringlet.results.fit import Fit
@@ -101,7 +101,7 @@ def test_a_tensor_is_written_without_ever_being_whole(tmp_path, keep):
     given = open_input(tmp_path / "in.zarr")
     fit = Fit(ring, Status.DONE, (), given.source, Kernel(1.0))
     tracemalloc.start()
-    CleanFile(tmp_path / "out.zarr", given, Kept.of(keep=keep, trust_known=False)).write(fit)
+    CleanFile(tmp_path / "out.zarr", given, Cleaning(detail="never", keep=keep)).write(fit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.6 * ring.size * 4  # 192 MB; a block has 16

@@ -32,7 +32,7 @@ def test_the_density_of_wrong_values_has_mass_one(values):
 
 
 def test_atoms_shrink_to_what_is_judged_wrong():
-    values = np.concatenate([np.zeros(3000), np.random.default_rng(3).integers(0, 256, 7000)])
+    values = np.concatenate([np.zeros(2000), np.random.default_rng(3).integers(0, 256, 8000)])
     model = outliers_of_values(values)
     wrong = np.zeros(model.masses.size)
     wrong[0] = 0.1

@@ -31,18 +31,25 @@ def test_without_any_option_the_rank_is_found(photo):
     assert psnr(clean, photo, 255) > 30
 
 
-@pytest.mark.parametrize("keep", [False, True])
-def test_keep_is_what_the_fit_restores_and_otherwise_all_is_the_rings(damaged, known, quick, keep):
+@pytest.mark.parametrize("detail", ["auto", "never"])
+@pytest.mark.parametrize("keep", ["auto", "always", "never", True, False])
+def test_options_are_those_of_the_fit(damaged, known, quick, detail, keep):
     fit = ringlet.decompose(damaged, mask=known, **quick)
-    expected = fit.restored() if keep else np.clip(np.rint(np.asarray(fit.ring)), 0, 255).astype(np.uint8)
-    clean = ringlet.restore(damaged, mask=known, keep=keep, **quick)
-    np.testing.assert_array_equal(clean, expected)
-    trusted = np.nan_to_num(fit.weights()) >= 0.5
+    clean = ringlet.restore(damaged, mask=known, detail=detail, keep=keep, **quick)
+    np.testing.assert_array_equal(clean, fit.restored(detail=detail, keep=keep))
+    trusted = np.nan_to_num(fit.weights()) > 0.5
     assert trusted.mean() > 0.8
-    assert np.array_equal(clean[trusted], damaged[trusted]) is keep
+    if keep in ("always", True):
+        np.testing.assert_array_equal(clean[trusted], damaged[trusted])
 
 
-@pytest.mark.parametrize("keep", [False, True])
+def test_without_detail_and_data_all_is_the_rings(damaged, known, quick):
+    ring = ringlet.decompose(damaged, mask=known, **quick).ring
+    clean = ringlet.restore(damaged, mask=known, detail="never", keep="never", **quick)
+    np.testing.assert_array_equal(clean, np.clip(np.rint(np.asarray(ring)), 0, 255).astype(np.uint8))
+
+
+@pytest.mark.parametrize("keep", ["auto", "never"])
 def test_trust_known_replaces_missing_entries_and_no_other(damaged, known, quick, keep):
     model = ringlet.restore(damaged, mask=known, **quick)
     clean = ringlet.restore(damaged, mask=known, trust_known=True, keep=keep, **quick)
@@ -137,7 +144,8 @@ def test_what_does_not_fit_in_memory_needs_an_output(tmp_path, kind):
 @pytest.mark.parametrize(
     ("wrong", "error", "said"),
     [
-        ({"keep": "auto"}, ArgumentTypeError, "keep='auto'"),
+        ({"keep": "some"}, ArgumentError, "keep='some'"),
+        ({"detail": 3}, ArgumentError, "detail=3"),
         ({"trust_known": 1}, ArgumentTypeError, "trust_known=1"),
         ({"force": 1}, ArgumentTypeError, "force=1"),
         ({"output": 3}, ArgumentTypeError, "output=3 is not a path"),
@@ -185,7 +193,7 @@ class Interrupted:
 
     def __getitem__(self, block):
         self.reads -= 1
-        if self.reads < 0:
+        if self.reads == -1:
             raise KeyboardInterrupt
         return self.array[block]
 

@@ -52,7 +52,7 @@ def test_a_file_becomes_what_the_command_line_writes(tmp_path, run, photo, damag
     fit = ringlet.restore(path, tmp_path / f"clean.{kind}", missing=7, keep=True, **quick)
     assert isinstance(fit, ringlet.Fit)
     assert fit.missing_share == pytest.approx((damaged == 7).mean())
-    run("restore", path, "-o", tmp_path / f"same.{kind}", "--missing", "7", "--keep", *same_options)
+    run("restore", path, "-o", tmp_path / f"same.{kind}", "--missing", "7", "--keep", "always", *same_options)
     assert same(tmp_path / f"clean.{kind}", tmp_path / f"same.{kind}")
     assert psnr(load(tmp_path / f"clean.{kind}").array, photo, 255) > psnr(damaged, photo, 255) + 10
     assert content(path) == before

@@ -254,10 +254,12 @@ def test_labelled_objects_go_to_files_with_their_labels(tmp_path, reading, long,
     fit = ringlet.restore(reading.to_dataset(), tmp_path / "clean.nc", keep=True, **quick)
     assert isinstance(fit.weights(), xarray.Dataset)
     with xarray.open_dataset(tmp_path / "clean.nc") as clean:
-        xarray.testing.assert_identical(clean["temperature"].load(), fit.restored()["temperature"])
+        xarray.testing.assert_identical(clean["temperature"].load(), fit.restored(keep=True)["temperature"])
     fit = ringlet.restore(long, tmp_path / "clean.parquet", keep=True, **quick)
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "clean.parquet"), fit.restored())
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "clean.parquet"), fit.restored(keep=True))
     ringlet.restore(long, tmp_path / "clean.csv", keep=True, **quick)
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "clean.csv"), fit.restored().reset_index(), check_dtype=False)
+    pd.testing.assert_frame_equal(
+        pd.read_csv(tmp_path / "clean.csv"), fit.restored(keep=True).reset_index(), check_dtype=False
+    )
     ringlet.restore(long, tmp_path / "clean.npy", keep=True, **quick)
     assert np.load(tmp_path / "clean.npy").shape == SHAPE

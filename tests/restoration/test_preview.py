@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ringlet
-from ringlet.restoration.clean_entries import Kept
+from ringlet.restoration.clean_entries import Cleaning
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.restoration.preview import Preview
@@ -18,7 +18,7 @@ def fitted(preview, given, **options):
 
 def test_the_preview_holds_the_ring_of_an_early_sweep_and_the_final_file_that_of_the_last(tmp_path, damaged, known):
     given = open_input(damaged, ReadOptions(mask=known))
-    clean = CleanFile(tmp_path / "clean.npy", given)
+    clean = CleanFile(tmp_path / "clean.npy", given, Cleaning("never", "never"))
     seen = []
 
     def tell(state, seconds):
@@ -41,7 +41,7 @@ def test_the_preview_holds_the_ring_of_an_early_sweep_and_the_final_file_that_of
 
 def test_known_entries_stay_in_the_preview_if_they_are_trusted(tmp_path, damaged, known):
     given = open_input(damaged, ReadOptions(mask=known))
-    clean = CleanFile(tmp_path / "clean.npy", given, Kept.KNOWN)
+    clean = CleanFile(tmp_path / "clean.npy", given, Cleaning(trust_known=True))
     fitted(Preview(clean, SOON), given)
     assert np.array_equal(np.load(clean.path)[known], damaged[known])
 
@@ -85,6 +85,7 @@ def test_a_preview_does_not_allow_other_files_to_be_replaced(tmp_path, damaged):
 
 
 def test_restore_writes_the_result_when_its_time_is_over(tmp_path, damaged):
-    fit = ringlet.restore(damaged, tmp_path / "clean.npy", rank=3, sweeps=400, tol=0, time=SOON)
+    options = {"rank": 3, "sweeps": 400, "tol": 0, "time": SOON, "detail": "never", "keep": "never"}
+    fit = ringlet.restore(damaged, tmp_path / "clean.npy", **options)
     assert fit.status.name == "TIME_USED"
     assert np.array_equal(np.load(tmp_path / "clean.npy"), np.clip(np.rint(fit.ring[...]), 0, 255))

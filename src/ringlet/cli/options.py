@@ -46,7 +46,7 @@ class SolverOptions:
     samples: int | None
     sweeps: int
     tol: float
-    loss: Literal["correntropy", "cauchy", "huber", "l2"]
+    loss: str
     sigma: Literal["iqr", "maxabs", "trusted"] | float
     ridge: Literal["auto"] | float
     smooth: Literal["auto"] | float
@@ -209,10 +209,11 @@ solver_options = gathered(
         ),
         click.option(
             "--loss",
-            type=click.Choice(list(LOSSES)),
+            type=click.Choice(["learned", *LOSSES]),
             default=_defaults.loss,
             show_default=True,
-            help="Loss function. All but l2, which is least squares, give outliers a small weight.",
+            help="How outliers lose weight: judged by their neighbours (learned; `restore` chooses it where wrong "
+            "entries take few values), by the kernel of a loss function, or not at all (l2, least squares).",
         ),
         click.option(
             "--sigma",

@@ -43,6 +43,7 @@ _TRAINING_ENTRIES = 60_000  # for one stack
 _TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
 _TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
 _COUNTED = 300_000  # entries in which wrong values are counted by cell
+_LARGEST = 1e6  # of those: what lies further off is doubted alike
 _FIRST_WIDTH = 3.0  # robust standard deviations from which a residual is doubted before neighbours are asked
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
 _LEAST_TAIL, _MOST_TAIL = 0.02, 0.4  # later
@@ -255,7 +256,8 @@ def _first_trust(window: Window, outliers: OutlierModel, doubted: float) -> Trus
     """Trust before neighbours are asked: by the atoms of the values, or else by the size of residuals."""
     weights = outliers.first_trust.astype(np.float32)[window.cells]
     if not outliers.atoms.any() and doubted > 0:
-        weights /= 1 + (window.residuals / np.float32(doubted)) ** 4
+        sizes = np.minimum(np.abs(window.residuals), np.float32(_LARGEST * doubted)) / np.float32(doubted)
+        weights /= 1 + sizes**4
     weights *= window.observed
     return Trust(weights, weights)
 

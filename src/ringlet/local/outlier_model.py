@@ -19,6 +19,7 @@ _CELLS = 256  # of these
 _AROUND = 6  # cells on either side, with which the frequency of a value is compared
 _EXCESS = 3.0  # medians of these that a value may have without being an atom
 _LEAST_ATOM = 0.005  # of all entries
+_MOST_ATOM = 0.3  # a more frequent value is a background
 _FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
 _ONLY_SMOOTH = 0.1  # the same if there are no atoms
 _LEAST_SMOOTH = 1e-4  # so that values that fit nothing are still found
@@ -121,7 +122,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         excess = counts - _EXCESS * _median_around(counts)
     else:
         edges, counts, excess = _quantile_cells(distinct, numbers / values.size)
-    atoms = excess > _LEAST_ATOM
+    atoms = (excess > _LEAST_ATOM) & (counts < _MOST_ATOM)
     uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * np.diff(edges) / (edges[-1] - edges[0])
     return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts)
 

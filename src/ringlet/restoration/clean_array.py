@@ -1,6 +1,6 @@
 """From a fit to a clean array of the kind that was given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from ringlet.amounts import format_bytes
 from ringlet.errors import ArgumentError
 from ringlet.execution.memory import machine_memory
-from ringlet.restoration.clean_entries import Kept, clean_entries, fill
+from ringlet.restoration.clean_entries import Cleaning, clean_entries
 from ringlet.restoration.inputs import Input
 from ringlet.results.fit import Fit
 from ringlet.sources import ChunkedSource
@@ -30,13 +30,13 @@ class CleanArray:
         else gives a NumPy array.
     given : Input
         The same data, opened.
-    kept : Kept
-        Which entries stay as they are.
+    cleaning : Cleaning
+        How restored data follow from the fit.
     """
 
     data_or_path: Any
     given: Input
-    kept: Kept = Kept.NONE
+    cleaning: Cleaning = field(default_factory=Cleaning)
 
     def __post_init__(self) -> None:
         available = machine_memory()
@@ -48,8 +48,7 @@ class CleanArray:
 
     def make(self, fit: Fit) -> Any:
         """Evaluate all restored entries, as the kind of object that was given."""
-        whole = np.empty(fit.ring.shape, self.given.source.dtype)
-        fill(whole, clean_entries(fit, self.given.source, self.kept))
+        whole = clean_entries(fit, self.given.source, self.cleaning)(...)
         return labelled(self.given.source.labels, whole, ..., "entries")
 
     def _is_stored(self) -> bool:

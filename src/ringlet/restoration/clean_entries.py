@@ -1,41 +1,54 @@
 """The entries of restored data, evaluated a part at a time in the dtype of the data."""
 
 from collections.abc import Callable, Iterator
-from enum import Enum
+from contextlib import contextmanager
+from dataclasses import dataclass
 from math import prod
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, warn
+from ringlet.results.choices import Option, as_choice
 from ringlet.results.fit import Fit
 from ringlet.ring import TensorRing
 from ringlet.sources import Source
+from ringlet.sources.base import aligned_blocks
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.labels import plain_index
 
-__all__ = ["CleanEntries", "Kept", "clean_entries", "fill", "parts", "ring_entries"]
+__all__ = ["CleanEntries", "Cleaning", "clean_entries", "fill", "in_any_order", "parts", "ring_entries"]
 
 CleanEntries: TypeAlias = Callable[[Any], NDArray[Any]]  # a block of the restored tensor, by its index
 
 _PART_ENTRIES = 1 << 22  # evaluated at once: 32 MB of float64
 
 
-class Kept(Enum):
-    """Which entries of the data stay as they are in the restored data; the others are the ring's."""
+@dataclass(frozen=True)
+class Cleaning:
+    """How restored data follow from a fit.
 
-    NONE = "none"
-    TRUSTED = "those that are known and not judged outliers"
-    KNOWN = "all that are known"
+    Attributes
+    ----------
+    detail, keep : {"auto", "always", "never"} or bool
+        As in `Fit.restored`.
+    trust_known : bool
+        Known entries stay as they are, whatever `keep` says.
+    """
 
-    @classmethod
-    def of(cls, *, keep: bool, trust_known: bool) -> "Kept":
-        """From the arguments of `ringlet.restore`."""
-        return cls.KNOWN if trust_known else cls.TRUSTED if keep else cls.NONE
+    detail: Option = "auto"
+    keep: Option = "auto"
+    trust_known: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "detail", as_choice("detail", self.detail))
+        object.__setattr__(self, "keep", as_choice("keep", self.keep))
 
 
-def clean_entries(fit: Fit, source: Source, kept: Kept) -> CleanEntries:
+def clean_entries(fit: Fit, source: Source, cleaning: Cleaning) -> CleanEntries:
     """A function that gives any block of the restored tensor.
 
     Parameters
@@ -43,22 +56,33 @@ def clean_entries(fit: Fit, source: Source, kept: Kept) -> CleanEntries:
     fit : Fit
     source : Source
         The data. Into their dtype numbers are rounded and clipped.
-    kept : Kept
+    cleaning : Cleaning
 
     Examples
     --------
     >>> import ringlet
     >>> from ringlet.sources import as_source
-    >>> x = np.full((6, 5, 4), 7, np.uint8)
-    >>> x[1, 2, 3] = 200
-    >>> clean_entries(ringlet.decompose(x, rank=1), as_source(x), Kept.TRUSTED)((1, 2))
-    array([7, 7, 7, 7], dtype=uint8)
+    >>> x = np.fromfunction(lambda i, j, k: 90 + i + 2 * j + 9 * k, (30, 20, 3)).astype(np.uint8)
+    >>> x[1, 2] = 255
+    >>> clean_entries(ringlet.decompose(x, rank=3), as_source(x), Cleaning(keep="always"))((1, 2))
+    array([ 95, 104, 113], dtype=uint8)
     """
-    if kept is Kept.TRUSTED:
-        return fit.unlabelled.restored
-    if kept is Kept.KNOWN and fit.missing_share == 0:
+    keep = "never" if cleaning.trust_known else cleaning.keep
+
+    def restored(index: Any) -> NDArray[Any]:
+        return np.asarray(fit.unlabelled.restored(index, detail=cleaning.detail, keep=keep))
+
+    if not cleaning.trust_known:
+        return restored
+    if fit.missing_share == 0:
         warn("trust_known=True leaves all data as they are: none are missing; give mask= or missing=", DataWarning)
-    return ring_entries(fit.ring, source, keep_known=kept is Kept.KNOWN)
+
+    def filled(index: Any) -> NDArray[Any]:
+        block: Any = plain_index(index, fit.ring.ndim)  # slices only: files are written in parts
+        values, observed = source.read(block)
+        return values if observed is None else np.where(observed, values, restored(block))
+
+    return filled
 
 
 def ring_entries(ring: TensorRing, source: Source, *, keep_known: bool) -> CleanEntries:
@@ -68,11 +92,36 @@ def ring_entries(ring: TensorRing, source: Source, *, keep_known: bool) -> Clean
         return lambda index: as_dtype(ring[index], dtype)
 
     def filled(index: Any) -> NDArray[Any]:
-        block: Any = plain_index(index, ring.ndim)  # slices only: files are written in parts
+        block: Any = plain_index(index, ring.ndim)
         values, observed = source.read(block)
         return values if observed is None else np.where(observed, values, as_dtype(ring[block], dtype))
 
     return filled
+
+
+@contextmanager
+def in_any_order(fit: Fit, entries: CleanEntries, cleaning: Cleaning, near: Path) -> Iterator[CleanEntries]:
+    """The same entries, which can be asked for in any order at little cost.
+
+    Restored entries are computed in tiles. If there are several, all are computed first, into a temporary file.
+
+    Parameters
+    ----------
+    fit : Fit
+    entries : callable
+    cleaning : Cleaning
+    near : Path
+        Folder of the temporary file.
+    """
+    keep = "never" if cleaning.trust_known else cleaning.keep
+    if not fit.needs_neighbours(cleaning.detail, keep) or fit.tiles.count == 1:
+        yield entries
+        return
+    with TemporaryFile(dir=near) as file:
+        whole = np.memmap(file, entries((0,) * fit.ring.ndim).dtype, "w+", shape=fit.ring.shape)
+        for block in aligned_blocks(fit.tiles.chunks, 1):
+            whole[block] = entries(block)
+        yield whole.__getitem__
 
 
 def fill(target: NDArray[Any], entries: CleanEntries) -> None:

@@ -1,7 +1,7 @@
 """From a fit to a clean file: checked before the fit, written a part at a time after it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, DataWarning, warn
-from ringlet.restoration.clean_entries import CleanEntries, Kept, clean_entries, fill, parts, ring_entries
+from ringlet.restoration.clean_entries import (
+    CleanEntries,
+    Cleaning,
+    clean_entries,
+    fill,
+    in_any_order,
+    parts,
+    ring_entries,
+)
 from ringlet.restoration.inputs import Input
 from ringlet.results.fit import Fit
 from ringlet.ring import TensorRing
@@ -61,15 +69,15 @@ class CleanFile:
         Its suffix says the kind of file.
     given : Input
         The damaged data. The file gets their dtype, and their names, units and frame rate where it can hold these.
-    kept : Kept
-        Which entries stay as they are.
+    cleaning : Cleaning
+        How restored data follow from the fit.
     force : bool
         Replace a file that exists.
     """
 
     path: Path
     given: Input
-    kept: Kept = Kept.NONE
+    cleaning: Cleaning = field(default_factory=Cleaning)
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -106,20 +114,22 @@ class CleanFile:
     def write(self, fit: Fit) -> None:
         """Write the restored data, whole or not at all.
 
-        The tensor never exists in floats as a whole; for videos, npy files and stores it never exists as a whole.
+        The tensor never exists in floats as a whole; for videos, npy files and stores it never is in memory as a whole.
         """
-        self._write(clean_entries(fit, self.given.source, self.kept))
+        entries = clean_entries(fit, self.given.source, self.cleaning)
+        with in_any_order(fit, entries, self.cleaning, self.path.absolute().parent) as ready:
+            self._write(ready, fit.ring.shape)
 
     def write_preview(self, ring: TensorRing) -> None:
         """Write the data as a ring restores them before its fit has ended; nothing is judged an outlier yet."""
-        self._write(ring_entries(ring, self.given.source, keep_known=self.kept is Kept.KNOWN))
+        self._write(ring_entries(ring, self.given.source, keep_known=self.cleaning.trust_known), ring.shape)
 
     def replacing(self) -> "CleanFile":
         """The same file, where there is one already."""
         return replace(self, force=True)
 
-    def _write(self, entries: CleanEntries) -> None:
-        source, shape, kind = self.given.source, self.given.shape, self.kind
+    def _write(self, entries: CleanEntries, shape: tuple[int, ...]) -> None:
+        source, kind = self.given.source, self.kind
         if kind == "video":
             write_video(
                 self.path,

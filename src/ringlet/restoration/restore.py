@@ -11,10 +11,12 @@ from ringlet.api import Rank, decompose
 from ringlet.errors import ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.restoration.clean_array import CleanArray
-from ringlet.restoration.clean_entries import Kept
+from ringlet.restoration.clean_entries import Cleaning
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
+from ringlet.restoration.loss_choice import restoring_loss
 from ringlet.restoration.preview import Preview
+from ringlet.results.choices import Option
 from ringlet.results.records import Status
 from ringlet.solvers.base import Solver
 from ringlet.store.atomic import check_outputs
@@ -30,7 +32,8 @@ def restore(
     rank: Rank = "auto",
     solver: Solver | None = None,
     seed: int = 0,
-    keep: bool = False,
+    detail: Option = "auto",
+    keep: Option = "auto",
     trust_known: bool = False,
     missing: float | None = None,
     key: str | None = None,
@@ -51,8 +54,9 @@ def restore(
 ) -> Any:
     """Fill the missing entries of data and replace the wrong ones.
 
-    A tensor ring is fitted as in `decompose`, and the clean data are taken from it. All arguments are checked before
-    the fit begins.
+    A tensor ring is fitted as in `decompose`. The clean data are the data themselves as far as they are trusted, and
+    elsewhere the ring and the detail that trusted entries nearby foretell. All arguments are checked before the fit
+    begins.
 
     Parameters
     ----------
@@ -73,14 +77,17 @@ def restore(
         One that fits a ring. By default AWRTRD for small tensors and SAWRTRD for large ones.
     seed : int
         The same seed, data and machine give the same bits.
-    keep : bool
-        False: every entry of the clean data is the ring's, without noise and without the finest detail.
-        True: entries that are observed and trusted (weight at least 0.5) stay as they are, and only the others are
-        the ring's; see `Fit.restored`.
-        Both have the dtype of the data; into whole numbers the ring's entries are rounded and clipped.
+    detail : {"auto", "always", "never"}
+        Whether detail that the ring does not hold is added, as far as trusted entries nearby foretell it. "auto": if
+        that is nearer to known entries that were hidden. "never": the ring alone.
+    keep : {"auto", "always", "never"}
+        What becomes of entries that are observed and trusted. "always": they stay as they are. "never": they are
+        replaced, too. "auto": they stay, less their noise as far as it can be told from detail.
+        True and False mean "always" and "never", here and in `detail`. See `Fit.restored`.
+        Clean data have the dtype of the data; into whole numbers they are rounded and clipped.
     trust_known : bool
-        True: every observed entry stays as it is, and only missing ones are the ring's, whatever `keep` says. For data
-        in which the mask, `missing` or NaN names all that is wrong.
+        True: every observed entry stays as it is, and only missing ones are filled, whatever `keep` says. For data in
+        which the mask, `missing` or NaN names all that is wrong.
     missing : float, optional
         Entries that equal this value are missing, too.
     key : str, optional
@@ -97,8 +104,9 @@ def restore(
     executor : DaskExecutor, optional
         A cluster to do the passes over the data, as in `decompose`.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth, time : optional
-        Hyper-parameters of the solver and a limit of time, as in `decompose`. With `time` and a new `output`, a preview
-        is written to it after a tenth of the time; the final result replaces it.
+        Hyper-parameters of the solver and a limit of time, as in `decompose`. Without `loss` and `solver`, the loss is
+        "learned" where some values are far more frequent than those around them, as salt and pepper. With `time` and a
+        new `output`, a preview is written to it after a tenth of the time; the final result replaces it.
 
     Returns
     -------
@@ -128,7 +136,7 @@ def restore(
     >>> damaged[3, 4] = 255                               # wrong
     >>> known = np.ones(x.shape, bool)
     >>> known[8:11, 5:9] = False                          # missing
-    >>> clean = ringlet.restore(damaged, mask=known, rank=3, keep=True)
+    >>> clean = ringlet.restore(damaged, mask=known, rank=3)
     >>> clean.dtype, int(np.abs(clean.astype(int) - x).max()) <= 1
     (dtype('uint8'), True)
 
@@ -136,21 +144,20 @@ def restore(
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(Path(folder, "damaged.npy"), damaged)
-    ...     fit = ringlet.restore(Path(folder, "damaged.npy"), Path(folder, "clean.npy"), mask=known, rank=3, keep=True)
+    ...     fit = ringlet.restore(Path(folder, "damaged.npy"), Path(folder, "clean.npy"), mask=known, rank=3)
     ...     bool(np.array_equal(np.load(Path(folder, "clean.npy")), clean))
     True
     >>> fit.ring.rank
     (3, 3, 3)
     """
-    _check_flag("keep", keep)
+    cleaning = Cleaning(detail, keep, trust_known)
     _check_flag("trust_known", trust_known)
     _check_flag("force", force)
     path = None if output is None else _checked_path(output)
     if path is not None:
         check_outputs([path], force=force)  # before the data are opened: decoding a video is work
     given = open_input(data_or_path, ReadOptions(mask, missing, key))
-    kept = Kept.of(keep=keep, trust_known=trust_known)
-    target = CleanArray(data_or_path, given, kept) if path is None else CleanFile(path, given, kept, force)
+    target = CleanArray(data_or_path, given, cleaning) if path is None else CleanFile(path, given, cleaning, force)
     preview = Preview(target, time) if isinstance(target, CleanFile) and time is not None else None
     fit = decompose(
         given.source,
@@ -166,7 +173,7 @@ def restore(
         threads=threads,
         sweeps=sweeps,
         tol=tol,
-        loss=loss,
+        loss=restoring_loss(given.source) if loss is None and solver is None else loss,
         sigma=sigma,
         ridge=ridge,
         smooth=smooth,

@@ -10,8 +10,11 @@ from numpy.typing import DTypeLike, NDArray
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.float_errors import usual_float_errors
+from ringlet.results.choices import Option, as_choice
 from ringlet.results.fitted_entries import FittedEntries
 from ringlet.results.selection import Index, evaluate
+from ringlet.results.tiles import Tiling
+from ringlet.results.wrong_values import WrongValues
 from ringlet.sources.base import Block
 from ringlet.sources.labels import Labels, Quantity, labelled
 
@@ -36,7 +39,12 @@ class EntryViews(ABC):
         """The ring beside its data."""
 
     def weights(self, index: Index | tuple[Index, ...] = ...) -> Any:
-        """Robust weights of a block of entries, computed on demand.
+        """How far a block of entries is trusted, computed on demand.
+
+        With ``loss="learned"`` a weight is the probability that an entry is right. It is judged by the
+        ring and the entries around it, itself left out, and by what wrong values look like: see `outlier_model`. With
+        other losses it is the weight that the kernel gives to its residual. Of fewer than 1500 observed entries
+        nothing is learned; then `outliers` have weight 0.
 
         Parameters
         ----------
@@ -51,13 +59,13 @@ class EntryViews(ABC):
         Examples
         --------
         >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3] = 50.0
-        >>> fit = ringlet.decompose(x, rank=1)
-        >>> fit.weights((1, 2)).round(2)
-        array([1., 1., 1., 0.])
+        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10))
+        >>> x[1, 2, 3] = 500.0
+        >>> fit = ringlet.decompose(x, rank=3)
+        >>> fit.weights((1, 2, slice(1, 5))).round(1)
+        array([1., 1., 0., 1.])
         """
-        return self._evaluate(self._entries.weights, index)
+        return self._evaluate(self._entries.weights, index, tiled=self._entries.learned)
 
     def residuals(self, index: Index | tuple[Index, ...] = ...) -> Any:
         """Data minus ring of a block of entries, in the data's units.
@@ -126,9 +134,8 @@ class EntryViews(ABC):
         """Which entries of a block do not fit the others: the documented way to find anomalies.
 
         An entry is an outlier if its z-score is too large for the bulk of all z-scores, by the rule of Benjamini and
-        Hochberg. Unlike `weights`, by which the fit protects itself, this also finds moderate errors. Where the ring
-        fits poorly, as on a textured photo, good residuals are large as well, and few outliers or none are sure: there
-        `weights` finds more, with more false alarms.
+        Hochberg. With ``loss="learned"`` it also is one if it is probably wrong by its `weights`: those
+        of the least weight are taken, as long as their mean weight is at most `fdr`.
 
         Parameters
         ----------
@@ -147,15 +154,16 @@ class EntryViews(ABC):
         >>> import numpy as np, ringlet
         >>> rng = np.random.default_rng(0)
         >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10)) + rng.normal(0, 0.1, (20, 15, 10))
-        >>> x[1, 2, 3] += 2.0
+        >>> x[11, 7, 3] += 2.0
         >>> fit = ringlet.decompose(x, rank=3)
         >>> np.argwhere(fit.outliers()).tolist()
-        [[1, 2, 3]]
+        [[11, 7, 3]]
         """
         check_number("fdr", fdr, above=0)
         if fdr >= 1:
             raise ArgumentError(f"fdr={fdr!r} is not allowed; it must be below 1")
-        return self._evaluate(lambda block: self._entries.outliers(block, float(fdr)), index, np.bool_)
+        entries = self._entries
+        return self._evaluate(lambda block: entries.outliers(block, float(fdr)), index, np.bool_, tiled=entries.learned)
 
     @property
     @usual_float_errors()
@@ -167,40 +175,78 @@ class EntryViews(ABC):
         Examples
         --------
         >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3] = 50.0
-        >>> round(ringlet.decompose(x, rank=1).outlier_share * x.size)
+        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10))
+        >>> x[1, 2, 3] = 500.0
+        >>> round(ringlet.decompose(x, rank=3).outlier_share * x.size)
         1
         """
         return self._entries.outlier_share(_FDR)
 
-    def restored(self, index: Index | tuple[Index, ...] = ...) -> Any:
-        """A block of the data in which only what is missing or judged an outlier is replaced, by the ring's entries.
+    @property
+    def outlier_model(self) -> WrongValues | None:
+        """What wrong values look like: their share, the values that they often take, and the scale of residuals.
+
+        None if too few entries are observed to learn it: fewer than 1500.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> rng = np.random.default_rng(0)
+        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10)) + rng.normal(0, 0.1, (20, 15, 10))
+        >>> x[rng.random(x.shape) < 0.1] = -99
+        >>> ringlet.decompose(x, rank=3).outlier_model.atoms[0].value
+        -99.0
+        """
+        return self._entries.outlier_model
+
+    def restored(self, index: Index | tuple[Index, ...] = ..., detail: Option = "auto", keep: Option = "auto") -> Any:
+        """A block of the data in which what is missing or wrong is replaced, by the ring and the entries around it.
 
         ``ring[index]`` is the model everywhere: smaller than the data, without their noise, and without the detail that
-        the rank cannot hold.
+        the rank cannot hold. This detail is predicted by trusted entries nearby, along the modes that have an order.
 
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
             As in ``ring[index]``; left out, everything.
+        detail : {"auto", "always", "never"}
+            Whether detail is added to the ring. "auto": if that is nearer to known entries that were hidden.
+        keep : {"auto", "always", "never"}
+            What becomes of entries that are observed and trusted. "always": they stay as they are. "never": they are
+            replaced, too. "auto": they stay, less their noise as far as it can be told from detail.
+            True and False mean "always" and "never", here and in `detail`.
 
         Returns
         -------
         array
-            Of the data's dtype: their own entries where the weight is at least 0.5; into whole numbers the others are
-            rounded and clipped.
+            Of the data's dtype; for whole numbers, rounded and clipped.
 
         Examples
         --------
         >>> import numpy as np, ringlet
-        >>> x = np.ones((6, 5, 4))
-        >>> x[1, 2, 3], x[1, 2, 0] = 50.0, np.nan
-        >>> fit = ringlet.decompose(x, rank=1)
-        >>> fit.restored((1, 2)).round(2)
-        array([1., 1., 1., 1.])
+        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10))
+        >>> x[1, 2, 3], x[1, 2, 4] = 500.0, np.nan
+        >>> fit = ringlet.decompose(x, rank=3)
+        >>> fit.restored((1, 2, slice(1, 6))).round(1)
+        array([ 3.,  5.,  7.,  9., 11.])
         """
-        return self._evaluate(self._entries.restored, index, self._entries.source.dtype, quantity="entries")
+        wanted, entries = (as_choice("detail", detail), as_choice("keep", keep)), self._entries
+        return self._evaluate(
+            lambda block: entries.restored(block, *wanted),
+            index,
+            entries.source.dtype,
+            "entries",
+            tiled=entries.needs_neighbours(*wanted),
+        )
+
+    def needs_neighbours(self, detail: Option = "auto", keep: Option = "auto") -> bool:
+        """Whether `restored` with these options looks at the entries around an entry."""
+        return self._entries.needs_neighbours(as_choice("detail", detail), as_choice("keep", keep))
+
+    @property
+    def tiles(self) -> Tiling:
+        """Parts of the data in which `weights` and `restored` are computed; several of them, if the data are large."""
+        return self._entries.local.tiles
 
     @usual_float_errors()
     def _evaluate(
@@ -209,7 +255,10 @@ class EntryViews(ABC):
         index: Index | tuple[Index, ...],
         dtype: DTypeLike = np.float64,
         quantity: Quantity = "scores",
+        *,
+        tiled: bool = False,
     ) -> Any:
-        """Compute a block, and give it as the kind of object that was fitted."""
-        values = evaluate(compute, index, self._entries.ring.shape, dtype, self._entries.source.chunks)
+        """Compute a block, and give it as the kind of object that was fitted. If tiled, every tile is computed once."""
+        chunks = self.tiles.chunks if tiled else self._entries.source.chunks
+        values = evaluate(compute, index, self._entries.ring.shape, dtype, chunks)
         return labelled(self._labels, values, index, quantity)

@@ -15,14 +15,15 @@ from ringlet.errors import ArgumentError
 from ringlet.float_errors import usual_float_errors
 from ringlet.results.entry_views import EntryViews
 from ringlet.results.fitted_entries import FittedEntries
-from ringlet.results.records import Status, SweepRecord
+from ringlet.results.local_entries import HonestRing, LocalEntries
+from ringlet.results.records import Rung, Status, SweepRecord
 from ringlet.results.summary import Facts, card, history_facts, line, size_fact
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
 from ringlet.sources import Chunks, Source
 from ringlet.sources.labels import Labels
 
-__all__ = ["Estimate", "ExtendOptions", "Extender", "Fit"]
+__all__ = ["Estimate", "ExtendOptions", "Extender", "Fit", "HonestRing"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,9 @@ class Fit(EntryViews):
         One record a sweep.
     missing_share : float
         Share of the data's entries that were missing; NaN of a fit that was extended.
+    path : tuple of Rung
+        The rings that an automatic fit went through, in order: rank, parameters, validation error, seconds. Empty where
+        the rank was given.
     """
 
     ring: TensorRing
@@ -67,6 +71,9 @@ class Fit(EntryViews):
     _extender: Extender | None = None
     missing_share: float = nan
     _labels: Labels | None = None
+    path: tuple[Rung, ...] = ()
+    _honest: HonestRing | None = None
+    _learned: bool = False  # whether entries are judged by their neighbours, not by the kernel
 
     def __repr__(self) -> str:
         return line("Fit", self._facts())
@@ -134,7 +141,8 @@ class Fit(EntryViews):
 
     @cached_property
     def _entries(self) -> FittedEntries:
-        return FittedEntries(self.ring, self._source, self._kernel, self.validation)
+        local = LocalEntries(self.ring, self._source, self._honest)
+        return FittedEntries(self.ring, self._source, self._kernel, self.validation, local, self._learned)
 
     @usual_float_errors()
     def save(self, path: str | os.PathLike[str], *, force: bool = False, precision: str | None = None) -> float:

@@ -1,12 +1,17 @@
 """The data of a fit beside its ring, block by block: residuals, weights, z-scores, outliers and restored entries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.local.answer import Choice, compose
+from ringlet.local.model import TRUSTED, Clean
+from ringlet.local.window import Entries
+from ringlet.results.local_entries import LocalEntries, evaluated
 from ringlet.results.residual_model import (
     ResidualModel,
     ResidualSample,
@@ -14,29 +19,45 @@ from ringlet.results.residual_model import (
     error_model,
     residual_model,
 )
+from ringlet.results.wrong_values import WrongValues, wrong_values
 from ringlet.ring import TensorRing
 from ringlet.robust import Kernel
 from ringlet.robust.error_model import ErrorModel
+from ringlet.robust.outlier_judgement import OutlierJudgement
 from ringlet.sources import Source
 from ringlet.sources.base import Block
 from ringlet.sources.dtypes import as_dtype
 
 __all__ = ["FittedEntries"]
 
-_TRUSTED = 0.5  # the least weight of an entry that is left as it is
+_FEW_FDR = 0.01  # false-discovery rate of outliers among entries that are too few to learn from
+_ALL = np.float32(1 - 1e-6)  # share of an entry in its best guess from which it stays as it is, to the last digit
 
 
 @dataclass(frozen=True, eq=False)
 class FittedEntries:
-    """A ring, the data it was fitted to, the kernel that weighs them, and the error at held-out entries (or NaN).
+    """A ring, the data it was fitted to, and what weighs them. Every method reads one block of the data.
 
-    Every method reads one block of the data.
+    Attributes
+    ----------
+    ring : TensorRing
+    source : Source
+    kernel : Kernel
+        It weighs entries, unless `learned`.
+    validation : float
+        The error at held-out entries, or NaN.
+    local : LocalEntries
+        What the neighbours of entries say.
+    learned : bool
+        Whether entries are judged by their neighbours.
     """
 
     ring: TensorRing
     source: Source
     kernel: Kernel
     validation: float
+    local: LocalEntries
+    learned: bool = False
 
     def residuals(self, block: Block) -> NDArray[np.float64]:
         """Data minus ring; NaN: not observed."""
@@ -44,32 +65,64 @@ class FittedEntries:
 
     def weights(self, block: Block) -> NDArray[np.floating[Any]]:
         """1: trusted, 0: judged an outlier, NaN: not observed."""
-        residuals = self.residuals(block)
-        return np.where(np.isnan(residuals), np.nan, self.kernel.weights(residuals))
+        values, observed = self.source.read(block)
+        clean = self.local.clean(block) if self.learned else None
+        weights = self._kernel_weights(values, observed, block) if clean is None else clean.weights
+        return weights if observed is None else np.where(observed, weights, np.nan)
 
-    def restored(self, block: Block) -> NDArray[Any]:
-        """The data where they are trusted, the ring elsewhere."""
-        values, residuals = self._read(block)
-        trusted = self.kernel.weights(residuals) >= _TRUSTED
-        trusted &= ~np.isnan(residuals)
-        del residuals  # blocks can be large
-        return np.where(trusted, values, as_dtype(self._estimate(block), values.dtype))
+    def restored(self, block: Block, detail: Choice, keep: Choice) -> NDArray[Any]:
+        """The data as far as they are trusted, ring and detail elsewhere."""
+        values, observed = self.source.read(block)
+        clean, learned = None, None
+        if self.needs_neighbours(detail, keep):
+            clean, learned = self.local.clean(block), self.local.learned
+        if clean is None or learned is None:
+            kept = keep != "never" and self._kernel_weights(values, observed, block) >= TRUSTED
+            return np.where(kept, values, as_dtype(evaluated(self.ring, block), values.dtype))
+        ring = evaluated(self.ring, block)
+        if not self.learned:
+            clean = _reweighted(clean, self._kernel_weights(values, observed, block))
+        clean = replace(clean, shares=np.where(clean.weights > TRUSTED, clean.shares, np.float32(0)))
+        known = values if observed is None else np.where(observed, values, ring)
+        composed = compose(Entries(known, observed, ring), clean, learned.model, detail=detail, keep=keep)
+        result = as_dtype(composed, values.dtype)
+        if keep == "never":
+            return result
+        return np.where(clean.weights > TRUSTED if keep == "always" else clean.shares > _ALL, values, result)
+
+    def needs_neighbours(self, detail: Choice, keep: Choice) -> bool:
+        """Whether restored entries depend on those around them."""
+        return detail != "never" or keep == "auto" or (keep == "always" and self.learned)
 
     def zscores(self, block: Block) -> NDArray[np.float64]:
         """Residuals over their local scale."""
         return self.residual_model.zscores_of(self.residuals(block), block)
 
     def outliers(self, block: Block, fdr: float) -> NDArray[np.bool_]:
-        """Whether the z-score is too large for the bulk of all, at this false-discovery rate."""
-        return self.residual_model.judge(self.zscores(block), fdr)
+        """Whether an entry is probably wrong, or its z-score is too large for the bulk of all."""
+        judgement = self._judgement
+        if judgement is None:
+            return self.residual_model.judge(self.zscores(block), fdr)
+        return judgement.judge(self.weights(block), self.zscores(block), fdr)
 
     def outlier_share(self, fdr: float) -> float:
-        """Share of the observed entries of the sample that are outliers, or that the fit itself hardly trusts."""
+        """Share of the observed entries of the sample that are outliers, or that are hardly trusted."""
+        model, judgement = self.residual_model, self._judgement
+        if judgement is not None:
+            found = judgement.judge(judgement.weights, judgement.zscores, fdr)
+            return float(np.mean(found | (judgement.weights < TRUSTED)))
         if not self._sample.residuals.size:
             return 0.0
-        model = self.residual_model
-        distrusted = self.kernel.weights(self._sample.residuals) < _TRUSTED
+        distrusted = self.kernel.weights(self._sample.residuals) < TRUSTED
         return float(np.mean(model.judge(model.zscores, fdr) | distrusted))
+
+    @cached_property
+    def outlier_model(self) -> WrongValues | None:
+        """What wrong values look like; None if nothing could be learned."""
+        learned = self.local.learned
+        if learned is None:
+            return None
+        return wrong_values(learned.model.outliers, self._sample.values, self.residual_model.scale)
 
     @cached_property
     def residual_model(self) -> ResidualModel:
@@ -85,18 +138,42 @@ class FittedEntries:
     def _sample(self) -> ResidualSample:
         return draw_sample(self.source, self._read)
 
+    @cached_property
+    def _judgement(self) -> OutlierJudgement | None:
+        """Of the windows in which neighbours were learned; None if entries are not judged by them."""
+        learned = self.local.learned if self.learned else None
+        if learned is None:
+            return None
+        weights, zscores = [], []
+        for window, weight in zip(learned.windows, learned.weights, strict=True):
+            known = ~np.isnan(weight)
+            weights.append(weight[known])
+            zscores.append(self.zscores(window)[known])
+        return OutlierJudgement(np.concatenate(weights), np.concatenate(zscores), prod(self.source.shape))
+
     def _read(self, block: Block) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Data and residuals of a block."""
         values, observed = self.source.read(block)
         residuals = values.astype(np.float64)
-        residuals -= self._estimate(block)
+        residuals -= evaluated(self.ring, block)
         if observed is not None:
             residuals[~observed] = np.nan
         return values, residuals
 
-    def _estimate(self, block: Block) -> NDArray[Any]:
-        """The ring's entries of a block, whose index arrays span a subtensor."""
-        if sum(not isinstance(chosen, slice) for chosen in block) > 1:
-            indices = [np.arange(length)[chosen] for length, chosen in zip(self.ring.shape, block, strict=True)]
-            return np.asarray(self.ring[np.ix_(*indices)])
-        return np.asarray(self.ring[block])
+    def _kernel_weights(
+        self, values: NDArray[Any], observed: NDArray[np.bool_] | None, block: Block
+    ) -> NDArray[np.float64]:
+        """Weights by the size of residuals alone; 0 where nothing is observed."""
+        residuals = values.astype(np.float64)
+        residuals -= evaluated(self.ring, block)
+        weights = self.kernel.weights(residuals)
+        if self.learned:  # but from too few entries; the kernel may be that of least squares
+            model = self.residual_model
+            weights = np.where(model.judge(model.zscores_of(residuals, block), _FEW_FDR), 0.0, weights)
+        return np.asarray(weights if observed is None else np.where(observed, weights, 0.0))
+
+
+def _reweighted(clean: Clean, weights: NDArray[np.float64]) -> Clean:
+    """The same with other weights."""
+    free_of_noise = np.divide(clean.shares, clean.weights, out=np.ones_like(clean.shares), where=clean.weights > 0)
+    return Clean(clean.predicted, (weights * free_of_noise).astype(np.float32), weights.astype(np.float32))

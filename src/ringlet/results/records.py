@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring import TensorRing
 
-__all__ = ["Callback", "RunState", "Saved", "Snapshot", "State", "Status", "SweepRecord", "SweepReport"]
+__all__ = ["Callback", "RunState", "Rung", "Saved", "Snapshot", "State", "Status", "SweepRecord", "SweepReport"]
 
 # All that a fit under way knows and could not compute again: arrays and numbers by name.
 RunState: TypeAlias = Mapping[str, NDArray[Any] | float]
@@ -79,6 +79,27 @@ class SweepRecord:
     sigma: float
     mean_weight: float
     held_out: float = field(default=nan, compare=False)  # NaN is not equal to itself
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One ring on the path of an automatic fit.
+
+    Attributes
+    ----------
+    rank : tuple of int
+    parameters : int
+        Numbers in its cores.
+    validation : float
+        Estimated root mean square error at entries that were not used, in the data's units.
+    seconds : float
+        Wall time from the beginning of the fit.
+    """
+
+    rank: tuple[int, ...]
+    parameters: int
+    validation: float
+    seconds: float
 
 
 @dataclass(frozen=True)

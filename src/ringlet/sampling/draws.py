@@ -47,6 +47,7 @@ class Purpose(IntEnum):
     COARSE = 10
     GUIDES = 11
     RESIDUALS = 12
+    NEIGHBOURS = 13
 
 
 def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.random.Generator:

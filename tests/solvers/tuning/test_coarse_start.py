@@ -23,7 +23,7 @@ def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
     """Where a fit of these data begins; None: at a nearly constant tensor."""
     source = as_source(x, observed)
     problem = Problem(source, first_look(source, None), (3, 3, 3), 0, choice=RankChoice.of(rank))
-    _, seen, _ = hold_out(problem, policy)
+    _, seen, _, _ = hold_out(problem, policy)
     with Threads(1) as threads:
         return coarse_start(policy, solver, seen, threads)
 

@@ -1,10 +1,12 @@
 """`ringlet restore`: from a damaged file to a clean one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import click
+from click.core import ParameterSource
 
 from ringlet.api import Rank
 from ringlet.cli.fitting import Finished, fit_input, show
@@ -22,16 +24,20 @@ from ringlet.cli.options import (
     solver_options,
 )
 from ringlet.cli.paths import GivenPath, suffixed
+from ringlet.local.answer import Choice
 from ringlet.report.outlier_files import OUTLIER_SUFFIXES, check_outlier_file, write_outliers
 from ringlet.report.restoration_page import Restoration, check_page, write_restoration_page
-from ringlet.restoration.clean_entries import Kept, clean_entries
+from ringlet.restoration.clean_entries import Cleaning, clean_entries
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
+from ringlet.restoration.loss_choice import restoring_loss
 from ringlet.restoration.preview import Preview
 from ringlet.results.records import State
 from ringlet.store.atomic import check_outputs
 
 __all__ = ["command"]
+
+_CHOICES = get_args(Choice)
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,8 @@ class OutputOptions:
     """What is written, and where."""
 
     output: Path
-    keep: bool
+    detail: Choice
+    keep: Choice
     trust_known: bool
     save: Path | None
     outliers: Path | None
@@ -52,9 +59,9 @@ class OutputOptions:
         return [path for path in (self.output, self.save, self.outliers, self.report) if path is not None]
 
     @property
-    def kept(self) -> Kept:
-        """Which entries stay as they are."""
-        return Kept.of(keep=self.keep, trust_known=self.trust_known)
+    def cleaning(self) -> Cleaning:
+        """How restored data follow from the fit."""
+        return Cleaning(self.detail, self.keep, self.trust_known)
 
     def check(self, *, force: bool) -> None:
         """Refuse files that could not be written, before any work."""
@@ -81,10 +88,20 @@ output_options = gathered(
             "of a video also a folder, for its frames.",
         ),
         click.option(
+            "--detail",
+            type=click.Choice(_CHOICES),
+            default="auto",
+            show_default=True,
+            help="Add detail that the ring does not hold, as trusted entries nearby foretell it. auto: if that is "
+            "nearer to known entries that were hidden.",
+        ),
+        click.option(
             "--keep",
-            is_flag=True,
-            help="Leave entries that are known and trusted as they are. Without it all entries are the ring's, which "
-            "has neither the noise nor the finest detail.",
+            type=click.Choice(_CHOICES),
+            default="auto",
+            show_default=True,
+            help="Leave entries that are known and trusted as they are. never: replace them, too. auto: leave them, "
+            "less their noise.",
         ),
         click.option(
             "--trust-known",
@@ -153,9 +170,11 @@ def command(
     outputs.check(force=force)
     kept.check()
     given = open_input(source, data)
-    clean = CleanFile(outputs.output, given, outputs.kept, force)
+    clean = CleanFile(outputs.output, given, outputs.cleaning, force)
     tell = None if quiet else partial(_tell_of_preview, outputs.output)
     preview = None if kept.time is None else Preview(clean, kept.time, tell)
+    if ctx.get_parameter_source("loss") is ParameterSource.DEFAULT:
+        solver = replace(solver, loss=restoring_loss(given.source) or solver.loss)
     finished = fit_input(
         given,
         rank,
@@ -188,17 +207,17 @@ def _restoration(source: Path, finished: Finished, outputs: OutputOptions, *, ra
     return Restoration(
         source.name,
         given.source,
-        clean_entries(fit, given.source, outputs.kept),
+        clean_entries(fit, given.source, outputs.cleaning),
         fit,
         finished.seconds,
         rank_given,
-        _KEPT[outputs.kept],
+        "All known entries stay as they are." if outputs.trust_known else _KEPT[outputs.keep],
         moving=given.kind in ("video", "frames"),
     )
 
 
 _KEPT = {
-    Kept.NONE: "Every entry of the clean file is the ring's, without fine noise and without the finest detail.",
-    Kept.TRUSTED: "Entries that are known and trusted stay as they are; all others are the ring's.",
-    Kept.KNOWN: "All known entries stay as they are; missing ones are the ring's.",
+    "auto": "Trusted entries stay as they are, less their noise; all others are the ring with the detail around them.",
+    "always": "Entries that are known and trusted stay as they are; all others are the ring with detail.",
+    "never": "Every entry of the clean file is the model's.",
 }

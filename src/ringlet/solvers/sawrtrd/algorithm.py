@@ -28,7 +28,7 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
-from ringlet.robust import LOSSES, Kernel, PilotStats, WidthRule
+from ringlet.robust import Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
@@ -240,6 +240,10 @@ class Algorithm:
         shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
         return replace(self, problem=problem, engine=engine, shares=shares)
 
+    def with_least_squares(self) -> "Algorithm":
+        """The same without a kernel: every observed entry has weight one."""
+        return replace(self, width_rule=WidthRule(None, fixed=inf))
+
     @cached_property
     def mapper(self) -> Mapper:
         """Used like `map` for independent pieces of work."""
@@ -248,7 +252,7 @@ class Algorithm:
     def _pilot(self, state: FitState, sketch: Sketch, moment: Moment) -> PilotStats:
         """Kernel width, loss and mean weight, from a small random part of the sketch, if that holds data."""
         residuals = self.engine.pilot_residuals(sketch, moment)
-        loss, data_range = LOSSES[self.settings.loss], self.scale.data_range
+        loss, data_range = self.settings.kernel_loss, self.scale.data_range
         if not residuals.size:
             return PilotStats(Kernel(state.sigma / data_range, loss))
         width, settling = self.width_rule.width(residuals, data_range, state.narrowest, state.penalties.width)

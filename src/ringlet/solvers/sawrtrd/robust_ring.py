@@ -11,7 +11,7 @@ import numpy as np
 from ringlet.checks import check_number, check_number_or, check_one_of
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.robust import DEFAULT_FACTORS, LOSSES, WidthRule
+from ringlet.robust import DEFAULT_FACTORS, LOSSES, Loss, WidthRule
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
 from ringlet.solvers.engine.sampling_rule import SamplingRule
@@ -36,7 +36,7 @@ class RobustRing(IterativeSolver):
     distributes: ClassVar[bool] = True
 
     sweeps: int = 80
-    loss: Literal["correntropy", "cauchy", "huber", "l2"] = "correntropy"
+    loss: Literal["correntropy", "learned", "cauchy", "huber", "l2"] = "correntropy"
     sigma: Literal["iqr", "maxabs", "trusted"] | float = "iqr"
     sigma_factor: float | None = None
     sigma_min: float = 0.15
@@ -46,7 +46,7 @@ class RobustRing(IterativeSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_one_of("loss", self.loss, LOSSES)
+        check_one_of("loss", self.loss, (*LOSSES, "learned"))
         check_one_of("scaling", self.scaling, ("global", "local", "none"))
         check_number_or(DEFAULT_FACTORS, "sigma", self.sigma, above=0, infinite=True)
         if self.sigma_factor is not None:
@@ -67,6 +67,11 @@ class RobustRing(IterativeSolver):
     @abstractmethod
     def sampling_rule(self) -> SamplingRule:
         """How many columns of the unfolding a core update uses, and how they are drawn."""
+
+    @property
+    def kernel_loss(self) -> Loss:
+        """The loss whose kernel weighs entries; where these are judged, until they are."""
+        return LOSSES["correntropy" if self.loss == "learned" else self.loss]
 
     def width_rule(self) -> WidthRule:
         """How the kernel width is chosen; plain least squares have an infinite one."""

@@ -12,7 +12,7 @@ from ringlet.results.records import RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names
 from ringlet.ring import GramChain
-from ringlet.robust import LOSSES, Kernel
+from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
@@ -43,7 +43,7 @@ class RingRun:
     @property
     def kernel(self) -> Kernel:
         """Loss and width, in the data's units."""
-        return Kernel(self._state.sigma, LOSSES[self._algorithm.settings.loss])
+        return Kernel(self._state.sigma, self._algorithm.settings.kernel_loss)
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""

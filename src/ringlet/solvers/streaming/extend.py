@@ -16,7 +16,7 @@ from ringlet.results.fit import ExtendOptions, Fit
 from ringlet.results.records import Status, SweepRecord
 from ringlet.ring import TensorRing
 from ringlet.ring.gram import relative_change
-from ringlet.robust import LOSSES, Kernel
+from ringlet.robust import Kernel
 from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.streaming.new_slices import Slices, checked_slices
 from ringlet.solvers.streaming.run import ExtensionRun
@@ -39,7 +39,7 @@ class RingExtender:
             ring, history, state = self._extended(fit, slices, options)
         else:
             ring, history, state = self._repeated(fit, slices)
-        kernel = Kernel(history[-1].sigma, LOSSES[state.solver.loss])
+        kernel = Kernel(history[-1].sigma, state.solver.kernel_loss)
         held = AppendedSource(slices.source, slices.mode, fit.ring.shape[slices.mode])
         return Fit(ring, Status.DONE, history, held, kernel, RingExtender(state))
 

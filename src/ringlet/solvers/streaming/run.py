@@ -16,7 +16,7 @@ from ringlet.ring.chain import Core, refold, unfold
 from ringlet.ring.gram import KroneckerSum, relative_change
 from ringlet.ring.mixed import mixed_gram
 from ringlet.ring.ranks import unknowns_per_entry
-from ringlet.robust import LOSSES, NARROWING, Kernel, PilotStats
+from ringlet.robust import NARROWING, Kernel, PilotStats
 from ringlet.sampling import Purpose, draw_subtensor, stream
 from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.engine import pilot_entries
@@ -78,7 +78,7 @@ class ExtensionRun:
         shape = (*ring.shape[:mode], ring.shape[mode] + count, *ring.shape[mode + 1 :])
         self._unknowns = unknowns_per_entry(shape, ring.rank)
         self._index = self._draw(mode)  # the same for all steps, so that they converge
-        self._pilot = PilotStats(Kernel(kernel.width / state.data_range, LOSSES[self._solver.loss]))
+        self._pilot = PilotStats(Kernel(kernel.width / state.data_range, self._solver.kernel_loss))
         self._narrowest = 0.0
         # What the other cores do not hold yet would be taken for wrong: a narrower kernel waits until they have moved.
         chosen = state.penalties.width
@@ -193,7 +193,7 @@ class ExtensionRun:
             return False
         rule, data_range = self._solver.width_rule(), self._extension.data_range
         width, settling = rule.width(residuals, data_range, self._narrowest, self._width_factor)
-        self._pilot = PilotStats.of(residuals, Kernel(width, LOSSES[self._solver.loss]))
+        self._pilot = PilotStats.of(residuals, Kernel(width, self._solver.kernel_loss))
         self._narrowest = NARROWING * width
         return settling
 

@@ -15,7 +15,7 @@ from ringlet.solvers.tuning.bond_expansion import equalise_bond, sides, still_bo
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 from ringlet.solvers.tuning.tuned_parameters import Tuning
 
-__all__ = ["BondGrowth", "GrowthState"]
+__all__ = ["BondGrowth", "GrowthState", "with_narrower_bond"]
 
 _STEP, _WIDE = 2.0, 8  # the factor by which bonds of this width and more grow,
 _SMALL_STEP = 1.3  # and that of narrower ones, and of all after a growth that gained nothing
@@ -225,7 +225,7 @@ class BondGrowth:
         A ring that is too wide may use all of its bonds, and still a narrower one is as good. Only where nothing else
         is left of the data can a few sweeps show it.
         """
-        narrower = trials.with_cores(best, _cut(best.state.cores, bond, width))
+        narrower = trials.with_cores(best, with_narrower_bond(best.state.cores, bond, width))
         if trials.error(best) < _EXACT:
             for step in range(_REFITS):
                 narrower = trials.swept(narrower.state, number, Trial.REFIT + step)
@@ -238,7 +238,7 @@ class BondGrowth:
         return verdict.gain - _LIKELY * verdict.doubt < -_SPARED
 
 
-def _cut(cores: Sequence[Core], bond: int, width: int) -> list[Core]:
+def with_narrower_bond(cores: Sequence[Core], bond: int, width: int) -> list[Core]:
     """Cores with one bond of this width: its weakest directions are left out."""
     cut = canonical_bond(cores, bond)
     cut[bond - 1] = cut[bond - 1][:, :, :width]

@@ -116,7 +116,7 @@ def _fitted(
     choice = replace(problem.choice, parameters=most)
     rank = start_rank(source.shape, most)
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
-    coarse, seen, validator = hold_out(coarse, policy)
+    coarse, seen, validator, _ = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
     algorithm = Algorithm.of(solver, seen, Resources(means.threads.run), tuned=True, beside=beside)
     with closing(TunedRun(coarse, algorithm, validator, policy)) as fit:

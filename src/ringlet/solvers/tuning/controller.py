@@ -16,7 +16,7 @@ from ringlet.results.records import RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names
 from ringlet.ring import TensorRing
-from ringlet.robust import LOSSES, Kernel
+from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
@@ -25,7 +25,7 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import Scale, given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth, GrowthState
-from ringlet.solvers.tuning.holdout import hide, holdout_memory
+from ringlet.solvers.tuning.holdout import HoldoutMask, hide, holdout_memory
 from ringlet.solvers.tuning.hole_guides import guide_holes
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.restarts import find_restart
@@ -84,8 +84,10 @@ class ControllerState:
     least_squares: bool = False
 
 
-def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) -> tuple[Problem, Problem, Validator]:
-    """The problem with guides in large holes, the same without a few entries, and the validator that knows them."""
+def hold_out(
+    problem: Problem, policy: TuningPolicy, budget: int | None = None
+) -> tuple[Problem, Problem, Validator, HoldoutMask]:
+    """The problem with guides in large holes, the same without a few entries, and who knows which these are."""
     whole, observed = problem.source, problem.survey.observed
     validator, mask = Validator.of(whole, observed, problem.seed, together=policy.holds_out_together)
     seen = hide(whole, mask)
@@ -93,7 +95,7 @@ def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) 
         whole = guide_holes(whole, seen, problem.seed, budget)
         seen = hide(whole, mask)
     survey = first_look(seen, problem.executor)
-    return replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator
+    return replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask
 
 
 @contextmanager
@@ -116,7 +118,7 @@ def start_tuned(
     rule = solver.sampling_rule()
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
-    whole, seen, validator = hold_out(problem, policy, solver.budget)
+    whole, seen, validator, _ = hold_out(problem, policy, solver.budget)
     beside = holdout_memory(problem.source.shape, stored=problem.source.chunks is not None)
     with ExitStack() as stack:
         threads = stack.enter_context(Threads(solver.threads))
@@ -191,7 +193,7 @@ class TunedRun:
     @property
     def kernel(self) -> Kernel:
         """Loss and width, in the data's units."""
-        return Kernel(self._best.state.sigma, LOSSES[self._trials.algorithm.settings.loss])
+        return Kernel(self._best.state.sigma, self._trials.algorithm.settings.kernel_loss)
 
     @property
     def penalties(self) -> Penalties:

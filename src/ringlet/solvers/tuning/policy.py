@@ -1,4 +1,4 @@
-"""What an automatic fit may do, as one policy: which ideas it uses, and from where on."""
+"""The numbers and ideas that decide an automatic fit, in one place."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["TuningPolicy"]
 
 @dataclass(frozen=True)
 class TuningPolicy:
-    """Which ideas automatic fits use.
+    """Which ideas automatic fits use, and from where on; fields from `trims_bonds` on are those of paths.
 
     Attributes
     ----------
@@ -24,8 +24,62 @@ class TuningPolicy:
         A ring that has grown is tried at the rule's kernel width again: a small ring may take content for wrong.
     restarts : bool
         Fits of a given rank that stand still in a swamp begin anew.
+    trims_bonds : bool
+        The last ring loses the parts of its bonds that held-out entries do not miss: it is smaller and as good.
+    growth_factor : float
+        By which a bond of a rung may be wider than before: the ring about doubles from rung to rung.
+    small_growth_factor : float
+        The same for bonds narrower than `wide_bond`, which one step would carry too far.
+    wide_bond : int
+        Width from which a bond grows by `growth_factor`.
+    similar_promise : float
+        Bonds that promise this part of what the best one does, for their size, grow together with it.
+    rung_settled_db : float
+        A rung ends with a sweep that lowers the validation error by less.
+    rung_sweeps : int
+        And after this number of sweeps at most: the next rung gains more for its time.
+    fast_rung_sweeps : int
+        A rung goes on up to this number of sweeps while each lowers the validation error by `rung_goes_on_db`: of data
+        that a ring describes exactly, the smallest such ring shows it only then.
+    rung_goes_on_db : float
+    cheap_rung_sweeps : int
+        The same of rungs that cost little, and of the first, in which kernels narrow; these end only with a sweep that
+        gains less than `polished_db`, so that no larger ring is taken for want of sweeps.
+    cheap_part : float
+        A rung is cheap if the largest ring has this many times its numbers.
+    worthwhile_db : float
+        A rung is better than the best one if its validation error is lower by this much; less is chance, and a larger
+        ring has to be worth its size.
+    idle_rungs : int
+        Rungs in a row that are not better, which end the path: one may be bad luck.
+    polished_db : float
+        The best rung is swept on while the validation error falls by this much in `polishing_sweeps`.
+    polishing_sweeps : int
+    too_fast_db : float
+        While a sweep lowers the validation error by more, it is too early to see which penalties help.
+    first_ridge : float
+        Strength of the ridge that a fit begins with, where it is tuned: it is raised more surely than lowered.
+    rejudging_db : float
+        Entries are judged again when the validation error has fallen by this much: a better ring judges better.
+    first_sweeps : int
+        Sweeps of a given rank after which a kernel has narrowed far enough to be compared with least squares.
+    judgements : int
+        How often entries are judged at a given rank: the second time by a ring that was fitted to what was believed.
+    retuning_db : float
+        Penalties are tried again at the end if the validation error has fallen by this much since they were last.
+    kernel_gain_db : float
+        A kernel weighs what is believed if that lowers the validation error by this much: else least squares do.
     least_squares_gain_db : float
-        Least squares are tried at the end, and kept if they gain this much: rare peaks are no outliers.
+        Least squares replace a kernel, of entries that have not been judged, if they are better by this much: gross
+        errors would make them far worse, and rare peaks are no errors.
+    kernel_sweeps : int
+        In which both show what they can do.
+    spared_db : float
+        What trimming may cost on held-out entries.
+    exact : float
+        Validation error, in data ranges, of data that a ring describes exactly: the path ends.
+    closing_sweeps : int
+        Sweeps with all entries, at the end: held-out entries then count, too.
     """
 
     hole_guides: bool = True
@@ -34,4 +88,30 @@ class TuningPolicy:
     coarse_room: float = 8.0
     rule_width_after_growth: bool = True
     restarts: bool = True
+    trims_bonds: bool = True
+    growth_factor: float = 2.0
+    small_growth_factor: float = 1.5
+    wide_bond: int = 8
+    similar_promise: float = 0.5
+    rung_settled_db: float = 0.15
+    rung_sweeps: int = 5
+    fast_rung_sweeps: int = 30
+    rung_goes_on_db: float = 0.3
+    cheap_rung_sweeps: int = 16
+    cheap_part: float = 8.0
+    worthwhile_db: float = 0.05
+    idle_rungs: int = 2
+    polished_db: float = 0.05
+    polishing_sweeps: int = 2
+    too_fast_db: float = 0.7
+    first_ridge: float = 0.01
+    rejudging_db: float = 1.0
+    first_sweeps: int = 6
+    judgements: int = 2
+    retuning_db: float = 1.0
+    kernel_gain_db: float = 0.1
     least_squares_gain_db: float = 0.5
+    kernel_sweeps: int = 3
+    spared_db: float = 0.03
+    exact: float = 2e-5
+    closing_sweeps: int = 2

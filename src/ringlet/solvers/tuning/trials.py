@@ -27,6 +27,7 @@ class Trial(IntEnum):
     REFIT = 4  # narrower bonds of exact data; fresh starts of a given rank
     LEAST_SQUARES = 16
     RULE_WIDTH = 20
+    KERNEL = 24  # with and without a kernel, and the next ones
 
 
 @dataclass(frozen=True)

@@ -131,10 +131,13 @@ class TunedParameters:
     Parameters
     ----------
     parameters : sequence of TunedParameter
+    stronger_after_growth : bool
+        A ring that has grown is first tried with stronger penalties.
     """
 
-    def __init__(self, parameters: Sequence[TunedParameter]) -> None:
+    def __init__(self, parameters: Sequence[TunedParameter], *, stronger_after_growth: bool = False) -> None:
         self._parameters = parameters
+        self._stronger_after_growth = stronger_after_growth
         none = (0,) * len(parameters)
         up = tuple([parameter.name == "smooth" for parameter in parameters])
         self.state = TuningState(tuple(range(len(parameters))), up, none, none, none, none)
@@ -152,6 +155,8 @@ class TunedParameters:
         """Other penalties to try; None if a parameter rests. Say with `answer` what they brought."""
         if size >= _REST * self.state.size[at]:
             self._set(at, misses=0, kept=0, reversals=0)
+            if self._stronger_after_growth and self.state.size[at]:
+                self._set(at, up=True)
         self._set(at, size=size)
         while not self._rests(at, size):
             penalties = self._parameters[at].changed(given, self.state.up[at], exact=exact)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import log, log10, nan, prod, sqrt
+from math import inf, log, log10, nan, prod, sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
 from ringlet.robust.background import background
 from ringlet.sampling import Purpose, draw_entries
+from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.tuning.holdout import PROBE_ENTRIES, HoldoutMask
 from ringlet.sources import Source
 from ringlet.sources.base import slabs
@@ -32,6 +33,8 @@ _PRECISION = 1e-5  # of the data's range: what is smaller makes no difference,
 _ROUNDING = {4: 1e-5, 8: 1e-13}  # nor what is smaller than this part of their level, by bytes of the working precision
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
+_TRUSTED = 0.5  # probability of being right from which an entry counts
+_LEAST_TRUSTED = 0.2  # of the held-out entries: if fewer are right, the judgement says nothing
 _FAR, _ROUNDS = 3.0, 6  # deviations beyond which the median leaves residuals out, and rounds to find them
 
 
@@ -89,10 +92,19 @@ class Validator:
         Smaller differences of residuals do not count.
     missing : float
         Share of the data that is missing: entries held out together stand for those, single ones for the others.
+    weights : array, optional
+        Probability of being right for every held-out entry; without it a robust kernel leaves wrong ones out.
     """
 
-    def __init__(self, probes: Sequence[Probe], *, precision: float = 1e-12, missing: float = 0.0) -> None:
-        self._probes, self._precision, self._missing = probes, precision, missing
+    def __init__(
+        self,
+        probes: Sequence[Probe],
+        *,
+        precision: float = 1e-12,
+        missing: float = 0.0,
+        weights: Array64 | None = None,
+    ) -> None:
+        self._probes, self._precision, self._missing, self._weights = probes, precision, missing, weights
         self._shares = _shares(np.concatenate([probe.together for probe in probes]), missing)
         cells = [np.unique(probe.cells, return_inverse=True)[1] for probe in probes]
         before = np.cumsum([0, *(len(probe.cells) for probe in probes[:-1])])
@@ -131,6 +143,14 @@ class Validator:
         precision = max(_PRECISION, _ROUNDING[dtype.itemsize] * level)
         return Validator(probes, precision=precision, missing=self._missing)
 
+    def judged(self, weights: NDArray[np.floating[Any]]) -> "Validator":
+        """The validator that believes held-out entries by these weights, one for every entry of the tensor."""
+        found = [weights[np.ix_(*probe.index)].ravel()[probe.places] for probe in self._probes]
+        known = np.concatenate(found).astype(np.float64)
+        known[known < _TRUSTED] = 0.0  # a little of a gross error would still outweigh all others
+        usable = known if known.sum() > _LEAST_TRUSTED * known.size else None
+        return Validator(self._probes, precision=self._precision, missing=self._missing, weights=usable)
+
     def __len__(self) -> int:
         return sum(len(probe.values) for probe in self._probes)
 
@@ -144,9 +164,11 @@ class Validator:
         return np.concatenate(found)
 
     def compare(self, new: Array64, old: Array64) -> Verdict:
-        """Compare the residuals of two models, under a kernel that fits the old ones."""
+        """Compare the residuals of two models, at entries that are right, or under a kernel that fits the old ones."""
         if not len(self):  # so little data that none were held out
             return Verdict(0.0, 0.0, 0.0)
+        if self._weights is not None:
+            return self._compare_right(new, old, self._shares * self._weights)
         width = self._width(old)
         before, after = (np.exp(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
         difference = after - before
@@ -159,10 +181,30 @@ class Validator:
         doubt = _DECIBEL * deviation / lost
         return Verdict(gain, certainty, doubt)
 
+    def _compare_right(self, new: Array64, old: Array64, weights: Array64) -> Verdict:
+        """Compare mean squares; entries count by these weights."""
+        before, after = (np.minimum(residuals**2, _WIDEST**2) for residuals in (old, new))
+        total = max(float(weights.sum()), 1e-300)
+        difference, weights = before - after, weights / total
+        mean = float(weights @ difference)
+        deviation = sqrt(float(np.sum(np.bincount(self._cells, weights * (difference - mean)) ** 2)))
+        least = self._precision**2
+        sizes = [float(weights @ squares) + least for squares in (before, after)]
+        return Verdict(
+            10 * log10(sizes[0] / sizes[1]), mean / deviation if deviation else 0.0, _DECIBEL * deviation / sizes[0]
+        )
+
+    def psnr(self, residuals: Array64, choice: RankChoice) -> float:
+        """Of the held-out entries, or of those that are trusted, as the choice of a target says."""
+        error = self.error(residuals) if choice.trusted else self.plain_error(residuals)
+        return inf if error == 0.0 else -20 * log10(error)
+
     def error(self, residuals: Array64) -> float:
-        """Root mean square of the residuals under the validating kernel, in data ranges."""
+        """Root mean square of the residuals at entries that are right, in data ranges."""
         if not len(self):
             return nan
+        if self._weights is not None:
+            return self._weighted_size(residuals, self._shares * self._weights)
         near = np.exp(-0.5 * (residuals / self._width(residuals)) ** 2)
         return self._weighted_size(residuals, self._shares * near if near.any() else self._shares)
 

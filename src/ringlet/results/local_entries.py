@@ -1,0 +1,216 @@
+"""What the neighbours of entries say, for any block of the data of a fit.
+
+A model is learned once, in a sample of windows. It is applied tile by tile; the last tiles are kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.model import HALO, Clean, LocalModel, learn
+from ringlet.local.window import Entries
+from ringlet.results.tiles import Tile, Tiling, tiling
+from ringlet.ring import TensorRing
+from ringlet.sampling import Purpose, sample_sizes, stream
+from ringlet.sources import Source
+from ringlet.sources.appended import AppendedSource
+from ringlet.sources.base import Block, aligned_blocks
+
+__all__ = ["HonestRing", "LocalEntries", "Unseen", "evaluated"]
+
+_WINDOW_ENTRIES = 1 << 22  # of all windows together; data with no more are one window
+_WINDOWS = 4  # of larger data
+_TILE_ENTRIES = 1 << 22  # that a tile looks at: about 0.4 GB of work
+_HALO = min(HALO, 28)  # of a tile: what lies beyond changes numbers by less than 1e-8 of the range
+_KEPT_TILES = 2
+_LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like cannot be told
+
+
+class Unseen(Protocol):
+    """Says which entries a fit held out."""
+
+    def drawn(self, block: Block, order: Sequence[int]) -> NDArray[np.bool_]:
+        """Which entries of a block were held out, with the axes in the given order."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class HonestRing:
+    """The ring before its last sweeps: it has not seen the held-out entries, so its errors there are honest.
+
+    Attributes
+    ----------
+    ring : TensorRing
+        In the data's units.
+    unseen : Unseen
+    """
+
+    ring: TensorRing
+    unseen: Unseen
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A local model, and the windows it was learned in.
+
+    Attributes
+    ----------
+    model : LocalModel
+    windows : tuple of blocks
+    weights : tuple of float32 arrays
+        Of the entries of the windows; NaN: not observed.
+    """
+
+    model: LocalModel
+    windows: tuple[Block, ...]
+    weights: tuple[NDArray[np.float32], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LocalEntries:
+    """The neighbourhood of entries in the data of a fit.
+
+    Attributes
+    ----------
+    ring : TensorRing
+    source : Source
+    honest : HonestRing or None
+        If there is one, the model is learned with it.
+    tile_entries : int
+        That a tile looks at.
+    """
+
+    ring: TensorRing
+    source: Source
+    honest: HonestRing | None = None
+    tile_entries: int = _TILE_ENTRIES
+    _tiles: dict[tuple[int, ...], Clean] = field(default_factory=dict)
+
+    @cached_property
+    def learned(self) -> Learned | None:
+        """The model; None if too few entries are observed to learn one."""
+        ring = self.ring if self.honest is None else self.honest.ring
+        order = range(len(self.source.shape))
+        windows, sample = [], []
+        for window in self._windows():
+            values, observed = self.source.read(window)
+            if observed is not None and not observed.any():
+                continue
+            unseen = None if self.honest is None else self.honest.unseen.drawn(window, order)
+            windows.append(window)
+            sample.append(Entries(values, observed, evaluated(ring, window), unseen))
+        known = sum(one.values.size if one.observed is None else np.count_nonzero(one.observed) for one in sample)
+        if known < _LEAST_OBSERVED:
+            return None
+        model, cleans = learn(sample)
+        weights = [
+            clean.weights if one.observed is None else np.where(one.observed, clean.weights, np.float32(np.nan))
+            for clean, one in zip(cleans, sample, strict=True)
+        ]
+        return Learned(model, tuple(windows), tuple(weights))
+
+    @cached_property
+    def tiles(self) -> Tiling:
+        """The tiles in which blocks are computed."""
+        learned = self.learned
+        ordered, related = (learned.model.modes.ordered, learned.model.modes.related) if learned else ((), ())
+        halos = [_HALO if mode in ordered else 0 for mode in range(len(self.source.shape))]
+        chunks = self.source.chunks
+        stored = (
+            [1] * len(halos) if chunks is None else [lengths[-1 if len(lengths) == 1 else -2] for lengths in chunks]
+        )
+        return tiling(self._box, halos, related, self.tile_entries, stored)
+
+    def clean(self, block: Block) -> Clean | None:
+        """What the model makes of a block; None if nothing could be learned."""
+        learned = self.learned
+        if learned is None:
+            return None
+        lengths = self.source.shape
+        indices = [np.arange(length)[chosen] for length, chosen in zip(lengths, block, strict=True)]
+        sizes = [len(axis) for axis in indices]
+        result = Clean(np.empty(sizes), np.empty(sizes, np.float32), np.empty(sizes, np.float32))
+        if not prod(sizes):
+            return result
+        for tile in self.tiles.over(tuple(slice(int(axis.min()), int(axis.max()) + 1) for axis in indices)):
+            inside = [
+                np.flatnonzero((axis >= core.start) & (axis < core.stop))
+                for axis, core in zip(indices, tile.core, strict=True)
+            ]
+            if not all(len(axis) for axis in inside):
+                continue
+            found = self._computed(tile, learned.model)
+            there, here = (
+                _outer(inside),
+                _outer(
+                    [axis[chosen] - core.start for axis, chosen, core in zip(indices, inside, tile.core, strict=True)]
+                ),
+            )
+            result.predicted[there] = found.predicted[here]
+            result.shares[there] = found.shares[here]
+            result.weights[there] = found.weights[here]
+        return result
+
+    def _computed(self, tile: Tile, model: LocalModel) -> Clean:
+        key = tuple(core.start for core in tile.core)
+        if key not in self._tiles:
+            while len(self._tiles) >= _KEPT_TILES:
+                self._tiles.pop(next(iter(self._tiles)))
+            values, observed = self.source.read(tile.padded)
+            clean = model.apply(Entries(values, observed, evaluated(self.ring, tile.padded)))
+            crop = tile.crop
+            self._tiles[key] = Clean(
+                clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy()
+            )
+        return self._tiles[key]
+
+    @property
+    def _box(self) -> tuple[slice, ...]:
+        """The part of the tensor whose data are held."""
+        box = [slice(0, length) for length in self.source.shape]
+        if isinstance(self.source, AppendedSource):
+            box[self.source.mode] = slice(self.source.first, self.source.shape[self.source.mode])
+        return tuple(box)
+
+    def _windows(self) -> list[tuple[slice, ...]]:
+        """Blocks to learn in: all the data, or some large parts; always the same. Stored data are read by chunks."""
+        box = self._box
+        lows, sizes = [held.start for held in box], [held.stop - held.start for held in box]
+        if prod(sizes) <= _WINDOW_ENTRIES:
+            return [box]
+        rng, entries = stream(0, Purpose.NEIGHBOURS), _WINDOW_ENTRIES // _WINDOWS
+        held = self.source.source if isinstance(self.source, AppendedSource) else self.source
+        if held.chunks is not None:
+            stored = aligned_blocks(held.chunks, entries)
+            chosen = [stored[place] for place in np.sort(rng.choice(len(stored), min(_WINDOWS, len(stored)), False))]
+        else:
+            lengths = sample_sizes(sizes, entries)
+            starts = [
+                [int(rng.integers(size - n + 1)) for size, n in zip(sizes, lengths, strict=True)]
+                for _ in range(_WINDOWS)
+            ]
+            chosen = [tuple(slice(a, a + n) for a, n in zip(start, lengths, strict=True)) for start in starts]
+        return [
+            tuple(slice(part.start + low, part.stop + low) for part, low in zip(block, lows, strict=True))
+            for block in chosen
+        ]
+
+
+def evaluated(ring: TensorRing, block: Block) -> NDArray[Any]:
+    """The ring's entries of a block, whose index arrays span a subtensor."""
+    if sum(not isinstance(chosen, slice) for chosen in block) > 1:
+        indices = [np.arange(length)[chosen] for length, chosen in zip(ring.shape, block, strict=True)]
+        return np.asarray(ring[np.ix_(*indices)])
+    return np.asarray(ring[block])
+
+
+def _outer(indices: Sequence[NDArray[np.intp]]) -> tuple[Any, ...]:
+    """An index for a subtensor: slices, if all indices are consecutive."""
+    if all(axis[-1] - axis[0] == len(axis) - 1 and np.all(np.diff(axis) == 1) for axis in indices):
+        return tuple(slice(int(axis[0]), int(axis[-1]) + 1) for axis in indices)
+    return np.ix_(*indices)

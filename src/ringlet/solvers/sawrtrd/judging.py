@@ -1,0 +1,109 @@
+"""Which entries a fit believes: all are judged by the ring and their neighbours, between two sweeps.
+
+After that the sweeps are least squares of what is believed. Data in a store are not judged: a kernel weighs them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.judging import judge_entries
+from ringlet.local.window import Entries
+from ringlet.ring.chain import Core
+from ringlet.ring.evaluate import dense_block
+from ringlet.solvers.base import Problem, first_look
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.sources import ArraySource
+
+__all__ = ["Judge", "can_judge", "judging_memory"]
+
+_MOST_ENTRIES = 1 << 23
+_BYTES = 80  # for every entry while all are judged
+_BUDGET_PART = 4  # judging may take this part of a memory budget at most
+_CLOSE = 0.005  # of the data's range: an entry that the ring comes so near does no harm, wrong or right
+_FIBRE_ENTRIES = 4  # observed entries of a fibre from which it may be wrong as a whole:
+_WHOLE = 0.6  # if more than this share of them is doubted
+_MOST_DOUBTED = 0.25  # share of the entries that may be wrong without taking one of few values
+_FEWEST = 1500  # observed entries: of fewer too little can be learned
+_LEAST_BELIEVED = 0.2  # share of the observed entries
+_TRUSTED = 0.5  # least probability of being right
+
+
+def judging_memory(shape: Sequence[int]) -> int:
+    """Bytes that judging takes while it runs, beside the data."""
+    return prod(shape) * _BYTES
+
+
+def can_judge(settings: RobustRing, problem: Problem) -> bool:
+    """Whether entries can be judged: data in memory that vary, enough of them, and room in the memory budget."""
+    source, survey = problem.source, problem.survey
+    room = settings.budget is None or _BUDGET_PART * judging_memory(source.shape) <= settings.budget
+    enough = survey.minimum < survey.maximum and survey.observed >= _FEWEST and prod(source.shape) <= _MOST_ENTRIES
+    return isinstance(source, ArraySource) and problem.executor is None and room and enough
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Judges the entries of a tensor in memory.
+
+    Attributes
+    ----------
+    source : ArraySource
+    data_range : float
+        Of which the cores are a ring's divided by it.
+    unseen : bool array or None
+        Entries that are kept from the ring.
+    """
+
+    source: ArraySource
+    data_range: float
+    unseen: NDArray[np.bool_] | None = None
+
+    def believed(self, problem: Problem, weights: NDArray[np.float32]) -> Problem:
+        """The problem without the entries that are probably wrong; as it was, if hardly any would be left.
+
+        What was added to the data, to guide the ring in holes, has not been judged and stays.
+        """
+        _, observed = self.source.read((slice(None),) * weights.ndim)
+        source, trusted = problem.source, weights >= _TRUSTED
+        if observed is not None:
+            trusted |= ~observed
+        assert isinstance(source, ArraySource)  # noqa: S101 - only such are judged
+        kept = trusted if source.mask is None else trusted & source.mask
+        if np.count_nonzero(kept) < _LEAST_BELIEVED * problem.survey.observed:
+            return problem
+        believed = replace(source, mask=kept)
+        return replace(problem, source=believed, survey=first_look(believed, problem.executor))
+
+    def weights(self, cores: Sequence[Core]) -> NDArray[np.float32]:
+        """Probability of being right for every entry; 0 where nothing is observed."""
+        values, observed = self.source.read((slice(None),) * len(cores))
+        ring: NDArray[Any] = dense_block(cores) * np.float32(self.data_range)
+        model, (weights,) = judge_entries([Entries(values, observed, ring, self.unseen)])
+        known = np.ones(values.shape, np.bool_) if observed is None else observed
+        atoms = model.outliers.atoms[model.outliers.cell(np.where(known, values, 0))]
+        weights = _with_events(weights, known, atoms)
+        if np.count_nonzero(known & ~atoms & (weights < _TRUSTED)) > _MOST_DOUBTED * np.count_nonzero(known):
+            return known.astype(np.float32)  # so many errors of any size are none: the ring knows too little yet
+        close = known & (np.abs(np.where(known, values, 0) - ring) <= _CLOSE * self.data_range)
+        return np.where(close, np.float32(1), weights)
+
+
+def _with_events(
+    weights: NDArray[np.float32], observed: NDArray[np.bool_], atoms: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """The weights, of which those of fibres that are wrong as a whole are one.
+
+    A day on which everything is unlike all other days is no error: its entries agree with each other. Entries that
+    take one of the few values of wrong ones stay wrong.
+    """
+    doubted, event = observed & (weights < _TRUSTED) & ~atoms, np.zeros_like(observed)
+    for mode in range(weights.ndim):
+        count = np.count_nonzero(observed, axis=mode, keepdims=True)
+        wrong = np.count_nonzero(doubted, axis=mode, keepdims=True)
+        event |= (count >= _FIBRE_ENTRIES) & (wrong > _WHOLE * count)
+    return np.where(event & doubted, np.float32(1), weights)

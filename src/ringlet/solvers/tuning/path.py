@@ -1,0 +1,476 @@
+"""An automatic fit: a path of ever larger rings, of which held-out entries choose the best.
+
+The ring grows from rung to rung, to the bonds that promise most for their size, and always goes on. On the way
+penalties are tuned and entries are judged anew. The path ends where the ring may not be larger, or when two rungs in a
+row were no better than the best one. That one is swept on until it settles, and a last time or two with all entries.
+
+Every round of the driver is one sweep that continues from the last: nothing is fitted twice.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from math import inf, isnan, log10, nan
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError, BudgetError, DataWarning, FormatError, warn
+from ringlet.execution import Placement, Threads
+from ringlet.results.fit import HonestRing
+from ringlet.results.records import Rung, RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.saved_state import by_name, from_names, saved_array
+from ringlet.ring.chain import Core
+from ringlet.ring.ranks import parameters
+from ringlet.robust import Kernel
+from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
+from ringlet.solvers.sawrtrd.judging import Judge, can_judge, judging_memory
+from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.run import resumed_state
+from ringlet.solvers.sawrtrd.start import Scale
+from ringlet.solvers.tuning.controller import hold_out
+from ringlet.solvers.tuning.holdout import HoldoutMask, holdout_memory
+from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.rung_growth import RungGrowth
+from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
+from ringlet.solvers.tuning.tuned_parameters import TunedParameters, Tuning, TuningState, open_parameters
+from ringlet.solvers.tuning.validator import Validator
+from ringlet.sources import ArraySource
+
+__all__ = ["PathRun", "start_path"]
+
+
+class Phase(IntEnum):
+    """Where on its path a fit is."""
+
+    GROWING = 0  # from rung to rung
+    POLISHING = 1  # at the best rung, or at a given rank, until the validation error falls no more
+    CLOSING = 2  # with all entries
+
+
+@dataclass(frozen=True)
+class PathState:
+    """What the next round depends on, beside the rings.
+
+    Attributes
+    ----------
+    parameters : TuningState
+    phase : Phase
+    sweeps : int
+        Of the present rung.
+    gain : float
+        Of the last sweep, in dB.
+    idle : int
+        Sweeps in a row that gained little.
+    idle_rungs : int
+        Rungs in a row that were not better than the best one.
+    judged_at : float
+        Validation error when entries were judged last, in data ranges; infinite if they have not been.
+    tuned_at : float
+        Validation error when all penalties were begun to be tried last, in data ranges.
+    judgements : int
+        How often entries have been judged at a given rank.
+    kernel : bool
+        Whether a kernel weighs the entries that are believed; else they count alike.
+    """
+
+    parameters: TuningState
+    phase: Phase = Phase.GROWING
+    sweeps: int = 0
+    gain: float = inf
+    idle: int = 0
+    idle_rungs: int = 0
+    judged_at: float = inf
+    tuned_at: float = inf
+    judgements: int = 0
+    kernel: bool = True
+
+
+@contextmanager
+def start_path(solver: RobustRing, problem: Problem, policy: TuningPolicy) -> Iterator["PathRun"]:
+    """Begin a fit in which held-out entries decide and entries are judged; the driver sweeps it."""
+    rule = solver.sampling_rule()
+    if rule.by_rows:
+        raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
+    whole, hidden, validator, mask = hold_out(problem, policy, solver.budget)
+    beside = holdout_memory(problem.source.shape, stored=problem.source.chunks is not None)
+    judged = can_judge(solver, problem)
+    if judged:
+        beside += judging_memory(problem.source.shape)
+    with ExitStack() as stack:
+        threads = stack.enter_context(Threads(solver.threads))
+        resources = Resources(threads.run, stack.enter_context(hidden.place()))
+        algorithm = Algorithm.of(solver, hidden, resources, tuned=True, beside=beside)
+        judge = None
+        if judged and isinstance(problem.source, ArraySource):
+            judge = Judge(problem.source, algorithm.scale.data_range, _unseen(problem, mask))
+        run = PathRun(
+            whole,
+            algorithm,
+            validator,
+            policy,
+            place=lambda of: stack.enter_context(of.place()),
+            judge=judge,
+            mask=mask,
+        )
+        stack.enter_context(closing(run))
+        yield run
+        run.warn_if_missed()
+
+
+class PathRun:
+    """An automatic fit, as the driver sees it.
+
+    Parameters
+    ----------
+    whole : Problem
+        With all entries.
+    algorithm : Algorithm
+        On the same problem without the held-out entries.
+    validator : Validator
+        Of the entries that the algorithm does not see.
+    policy : TuningPolicy
+    place : callable
+        Puts the entries of a problem on the cluster, if there is one.
+    judge : Judge or None
+        None: a kernel weighs entries.
+    mask : HoldoutMask or None
+        Which entries are held out.
+    """
+
+    def __init__(
+        self,
+        whole: Problem,
+        algorithm: Algorithm,
+        validator: Validator,
+        policy: TuningPolicy,
+        place: Callable[[Problem], Placement | None] = lambda _: None,
+        judge: Judge | None = None,
+        mask: HoldoutMask | None = None,
+    ) -> None:
+        solver, scale, choice = algorithm.settings, algorithm.scale, whole.choice
+        self._whole, self._seen = whole, algorithm.problem
+        self._policy, self._place, self._judge, self._mask = policy, place, judge, mask
+        self._hurried: RunState | None = None  # the state when the time ran out
+        self._ends = solver.tol > 0  # tol=0 asks for all sweeps
+        first = algorithm.init()
+        if solver.ridge == "auto":
+            first = replace(first, penalties=replace(first.penalties, ridge=policy.first_ridge))
+        dtype = first.cores[0].dtype
+        self._trials = Trials(algorithm, validator.scaled(scale.data_range, scale.level, dtype))
+        self._open = [one for one in open_parameters(solver, whole.source.shape) if one.name != "width"]
+        self._parameters = TunedParameters(self._open, stronger_after_growth=True)
+        most = 0 if choice is None else choice.most_parameters(whole.source.shape, dtype.itemsize)
+        self._growth = RungGrowth(whole.source.shape, choice or RankChoice(), most, policy)
+        phase = Phase.POLISHING if choice is None else Phase.GROWING
+        self._at = PathState(self._parameters.state, phase)
+        self._weights: NDArray[np.float32] | None = None  # of the last judgement
+        self._rungs: list[Rung] = []
+        self._honest: tuple[Core, ...] = ()  # the cores before the sweeps with all entries
+        self._began = perf_counter()
+        self._now = self._best = self._trials.candidate(first, SweepReport(change=inf, loss=nan))
+        self._size()
+
+    @property
+    def scale(self) -> Scale:
+        """Robust measures of the data."""
+        return self._trials.algorithm.scale
+
+    @property
+    def kernel(self) -> Kernel:
+        """Loss and width, in the data's units."""
+        return Kernel(self._now.state.sigma, self._trials.algorithm.settings.kernel_loss)
+
+    @property
+    def penalties(self) -> Penalties:
+        """Those of the present model."""
+        return self._now.state.penalties
+
+    @property
+    def path(self) -> tuple[Rung, ...]:
+        """The rungs so far."""
+        return tuple(self._rungs)
+
+    @property
+    def honest(self) -> HonestRing | None:
+        """The ring that has not seen the held-out entries; None if there are none."""
+        if self._mask is None or not self._now.residuals.size:
+            return None
+        return HonestRing(self._snapshot(self._honest or self._now.state.cores).ring(), self._mask)
+
+    def snapshot(self) -> RingSnapshot:
+        """The present model."""
+        return self._snapshot(self._now.state.cores)
+
+    def _snapshot(self, cores: tuple[Core, ...]) -> RingSnapshot:
+        return RingSnapshot(cores, self.scale.data_range, self._whole.survey.empty)
+
+    def sweep(self, number: int) -> SweepReport:
+        """One round."""
+        if self._hurried is not None or self._at.phase is Phase.CLOSING:
+            return self._close(number)
+        before, tuning = self._now, Tuning.EARLY
+        due = self._parameters.due(before.parameters)
+        if not due:
+            tuning = Tuning.DONE
+        if due and self._at.gain <= self._policy.too_fast_db:
+            self._now, helped = self._trials.tuned(before, number, self._parameters, due)
+            tuning = Tuning.HELPED if helped else Tuning.IN_VAIN
+        else:
+            self._now = self._trials.swept(before.state, number)
+        gain = self._trials.compare(self._now, before).gain
+        self._at = replace(self._at, gain=gain, sweeps=self._at.sweeps + 1)
+        if self._at.phase is Phase.GROWING:
+            if self._rung_ends(gain, tuning):
+                self._climb(number)
+        elif self._whole.choice is None and self._at.sweeps == self._policy.first_sweeps:
+            self._choose_kernel(number)  # before penalties hide what is rare
+        elif self._polished(gain, tuning):
+            self._end(number)
+        return replace(
+            self._now.report,
+            settling=True,
+            stalled=False,
+            held_out=self._trials.error(self._now) * self.scale.data_range,
+        )
+
+    def hurry(self) -> None:
+        """Continue with all entries, and end. A checkpoint keeps the state before: with more time the fit goes on."""
+        if self._hurried is None:
+            self._hurried = self.state()
+            self._now = self._better(self._now, self._best)
+
+    def warn_if_missed(self) -> None:
+        """Say so if the target was not reached."""
+        choice = self._whole.choice
+        if choice is None or choice.psnr is None:
+            return
+        psnr = self._trials.validator.psnr(self._now.residuals, choice)
+        if psnr >= choice.psnr:
+            return
+        why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB on held-out entries"
+        warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {self._now.state.rank}", DataWarning)
+
+    def close(self) -> None:
+        """Stop reading ahead."""
+        self._trials.algorithm.engine.close()
+
+    def _rung_ends(self, gain: float, tuning: Tuning) -> bool:
+        """Whether the rung has shown what it can do."""
+        policy, sweeps = self._policy, self._at.sweeps
+        if sweeps >= policy.fast_rung_sweeps:
+            return True
+        if gain > policy.rung_goes_on_db or tuning is Tuning.EARLY:  # bonds must not make up for sweeps or penalties
+            return False
+        cheap = not self._rungs or policy.cheap_part * self._now.parameters < self._growth.most
+        if sweeps >= (policy.cheap_rung_sweeps if cheap else policy.rung_sweeps):
+            return True
+        settled = policy.polished_db if cheap else policy.rung_settled_db
+        behind = bool(self._rungs) and self._better(self._now, self._best) is self._best
+        return not (behind or self._now.report.settling) and gain < settled and tuning >= Tuning.IN_VAIN
+
+    def _polished(self, gain: float, tuning: Tuning) -> bool:
+        """Whether the validation error has stopped falling."""
+        policy = self._policy
+        little = gain < policy.polished_db and tuning is not Tuning.HELPED and not self._now.report.settling
+        self._at = replace(self._at, idle=self._at.idle + 1 if little else 0)
+        if self._at.idle < policy.polishing_sweeps + (tuning is not Tuning.DONE):
+            return False
+        error = self._trials.error(self._now)
+        if error > 0 and 20 * log10(self._at.tuned_at / error) > policy.retuning_db:
+            # A better ring may want other penalties.
+            self._parameters = TunedParameters(self._open, stronger_after_growth=True)
+            self._at = replace(self._at, tuned_at=error, idle=0)
+            return False
+        return self._ends
+
+    def _climb(self, number: int) -> None:
+        """End a rung: note it, judge entries, and go on to the next one, or end the path."""
+        trials, error = self._trials, self._trials.error(self._now)
+        self._rungs.append(
+            Rung(
+                self._now.state.rank, self._now.parameters, error * self.scale.data_range, perf_counter() - self._began
+            )
+        )
+        gains = len(self._rungs) == 1 or trials.compare(self._now, self._best).gain > self._policy.worthwhile_db
+        if gains:
+            self._best = self._now
+        idle_rungs = 0 if gains else self._at.idle_rungs + 1
+        self._at = replace(self._at, idle_rungs=idle_rungs)
+        if len(self._rungs) == 1:
+            self._choose_kernel(number)
+            self._best = self._now
+        self._judge_entries()
+        grown = None
+        if idle_rungs < self._policy.idle_rungs and not self._enough():
+            try:
+                grown = self._growth.grown(self._trials, self._now, self._at.gain, number)
+            except BudgetError:  # no room for a larger ring
+                grown = None
+        if grown is not None:
+            self._now = grown
+            self._at = replace(self._at, sweeps=0, gain=0.0)
+            self._size()
+            return
+        self._now = self._best
+        self._at = replace(self._at, phase=Phase.POLISHING, idle=0, gain=0.0)
+        self._size()
+        self._choose_kernel(number)
+
+    def _enough(self) -> bool:
+        """Whether the ring is as good as was asked for, or describes the data exactly."""
+        choice, trials = self._whole.choice, self._trials
+        if choice is not None and choice.psnr is not None:
+            return trials.validator.psnr(self._now.residuals, choice) >= choice.psnr
+        return trials.error(self._now) < self._policy.exact
+
+    def _better(self, new: Candidate, old: Candidate) -> Candidate:
+        return new if self._trials.compare(new, old).gain > 0 else old
+
+    def _judge_entries(self) -> None:
+        """Judge all entries by the present ring, if it is better than the one they were judged by last."""
+        error = self._trials.error(self._now)
+        if self._judge is None or not error > 0:
+            return
+        if self._at.judged_at < inf and 20 * log10(self._at.judged_at / error) < self._policy.rejudging_db:
+            return
+        self._at = replace(self._at, kernel=False)
+        self._believe(self._judge.weights(self._now.state.cores))
+        self._at = replace(self._at, judged_at=self._trials.error(self._now))
+
+    def _choose_kernel(self, number: int) -> None:
+        """Least squares, or a kernel that doubts what lies far off: as held-out entries say.
+
+        Entries that have been judged count alike unless a kernel is better. Others are weighed by a kernel unless least
+        squares are much better: what is rare need not be wrong.
+        """
+        policy, found = self._policy, []
+        for algorithm in self._kernels():
+            trials, state = Trials(algorithm, self._trials.validator), replace(self._now.state, narrowest=0.0)
+            for sweep in range(policy.kernel_sweeps):
+                candidate = trials.swept(state, number, Trial.KERNEL + sweep)
+                state = candidate.state
+            found.append((trials, candidate))
+        (plain, by_squares), (robust, by_kernel) = found
+        if self._weights is None:
+            kernel = plain.compare(by_squares, by_kernel).gain < policy.least_squares_gain_db
+        else:
+            kernel = plain.compare(by_kernel, by_squares).gain > policy.kernel_gain_db
+        self._trials, self._now = (robust, by_kernel) if kernel else (plain, by_squares)
+        self._at = replace(self._at, kernel=kernel)
+
+    def _kernels(self) -> tuple[Algorithm, Algorithm]:
+        algorithm = self._trials.algorithm
+        rule = algorithm.settings.width_rule()
+        return algorithm.with_least_squares(), replace(algorithm, width_rule=rule)
+
+    def _believe(self, weights: NDArray[np.float32]) -> None:
+        """Go on with least squares of what is believed."""
+        assert self._judge is not None  # noqa: S101 - who else gives weights
+        self._weights = weights
+        problem = self._whole if self._at.phase is Phase.CLOSING else self._seen
+        algorithm = self._trials.algorithm.on(self._judge.believed(problem, weights), None)
+        self._trials = Trials(algorithm, self._trials.validator.judged(weights))
+        self._trials = replace(self._trials, algorithm=self._kernels()[self._at.kernel])
+
+    def _end(self, number: int) -> None:
+        """The fit with held-out entries has shown what it can do: judge a last time, and go over to all entries."""
+        if self._judge is not None and self._whole.choice is None and self._at.judgements < self._policy.judgements:
+            self._believe(self._judge.weights(self._now.state.cores))  # what a better ring believes is more
+            self._choose_kernel(number)
+            self._parameters = TunedParameters(self._open, stronger_after_growth=True)
+            self._at = replace(self._at, idle=0, tuned_at=inf, judgements=self._at.judgements + 1)
+            return
+        if self._policy.trims_bonds and self._whole.choice is not None:
+            self._now = self._growth.trimmed(self._trials, self._now, number)
+        self._see_all()
+
+    def _close(self, number: int) -> SweepReport:
+        """A sweep with all entries; the last ones."""
+        if self._at.phase is not Phase.CLOSING:
+            self._see_all()
+        self._at = replace(self._at, sweeps=self._at.sweeps + 1)
+        self._now = self._trials.swept(self._now.state, number)
+        ended = self._at.sweeps >= self._policy.closing_sweeps and self._hurried is None
+        return replace(self._now.report, settling=True, converged=ended)
+
+    def _see_all(self) -> None:
+        self._at = replace(self._at, phase=Phase.CLOSING, sweeps=0)
+        self._honest = self._now.state.cores
+        if self._weights is not None:
+            self._believe(self._weights)
+        else:
+            self._see_whole()
+
+    def _see_whole(self) -> None:
+        algorithm = self._trials.algorithm.on(self._whole, self._place(self._whole))
+        self._trials = replace(self._trials, algorithm=algorithm)
+
+    def _size(self) -> None:
+        """While bonds grow, look at what the next larger ring needs, so that this one and that one see the same."""
+        rank = self._growth.next_rank(self._now.state.rank) if self._at.phase is Phase.GROWING else None
+        self._now = replace(self._now, state=replace(self._now.state, enough_for=rank))
+
+    def state(self) -> RunState:
+        """The present state, and what the next round depends on."""
+        if self._hurried is not None:
+            return self._hurried
+        at = replace(self._at, parameters=self._parameters.state)
+        saved = by_name(self._now.state) | by_name(self._best.state, "best.") | by_name(at, "path.")
+        saved["path.ranks"] = np.array([rung.rank for rung in self._rungs], np.float64).reshape(
+            -1, len(self._now.state.cores)
+        )
+        saved["path.errors"] = np.array([(rung.validation, rung.seconds) for rung in self._rungs]).reshape(-1, 2)
+        if self._weights is not None:
+            saved["path.weights"] = self._weights
+        return saved | {f"honest.{mode}": core for mode, core in enumerate(self._honest)}
+
+    def resume(self, state: RunState) -> None:
+        """Continue from a state."""
+        self._at = from_names(self._at, state, "path.")
+        if sorted(self._at.parameters.queue) != list(range(len(self._open))):
+            raise FormatError("'path.parameters.queue' of the state is not an order of the tuned parameters")
+        self._parameters.state = self._at.parameters
+        self._rungs = _saved_rungs(state, self._whole.source.shape)
+        if self._at.phase is Phase.CLOSING:
+            dtype = self._now.state.cores[0].dtype
+            self._honest = tuple(
+                saved_array(state, f"honest.{mode}", None, dtype) for mode in range(len(self._now.state.cores))
+            )
+        if "path.weights" in state:
+            self._believe(saved_array(state, "path.weights", self._whole.source.shape, np.dtype("f4")))
+        else:
+            if self._at.phase is Phase.CLOSING:
+                self._see_whole()
+            self._trials = replace(self._trials, algorithm=self._kernels()[self._at.kernel])
+        best = {name[len("best.") :]: value for name, value in state.items() if name.startswith("best.")}
+        self._best = self._resumed(self._best, best)
+        self._now = self._resumed(self._now, state)
+        self._size()
+
+    def _resumed(self, like: Candidate, saved: RunState) -> Candidate:
+        state: FitState = resumed_state(self._trials.algorithm, like.state, saved)
+        return self._trials.candidate(state, like.report)
+
+
+def _unseen(problem: Problem, mask: HoldoutMask) -> NDArray[np.bool_]:
+    """Which entries are held out."""
+    order = len(problem.source.shape)
+    return mask.drawn((slice(None),) * order, range(order))
+
+
+def _saved_rungs(state: RunState, shape: tuple[int, ...]) -> list[Rung]:
+    ranks = saved_array(state, "path.ranks", None, np.dtype("f8")).reshape(-1, len(shape))
+    errors = saved_array(state, "path.errors", (len(ranks), 2), np.dtype("f8"), finite=False)
+    rungs = []
+    for rank, (validation, seconds) in zip(ranks.tolist(), errors.tolist(), strict=True):
+        bonds = tuple(int(bond) for bond in rank)
+        rungs.append(Rung(bonds, parameters(shape, bonds), validation, seconds))
+    return rungs

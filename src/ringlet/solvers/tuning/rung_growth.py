@@ -1,0 +1,123 @@
+"""Bonds that grow from rung to rung of a path, where held-out entries promise most for their size."""
+
+from dataclasses import dataclass
+from math import log
+
+from ringlet.ring.ranks import parameters
+from ringlet.sampling import Purpose, stream
+from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.tuning.bond_expansion import equalise_bond, sides, still_bonds, widen, wider_rank, with_features
+from ringlet.solvers.tuning.bond_growth import with_narrower_bond
+from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
+
+__all__ = ["RungGrowth"]
+
+_LIKELY = 1.0  # standard errors
+_REFITS = 8  # sweeps in which narrower bonds of exact data have to show that they do, too
+
+
+@dataclass(frozen=True)
+class RungGrowth:
+    """Chooses the bonds of the next rung, and trims those of the last.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    choice : RankChoice
+    most : int
+        Numbers that the ring may have at most.
+    policy : TuningPolicy
+    """
+
+    shape: tuple[int, ...]
+    choice: RankChoice
+    most: int
+    policy: TuningPolicy
+
+    def next_rank(self, rank: tuple[int, ...]) -> tuple[int, ...]:
+        """All bonds wider that may be."""
+        options = self._wider_ranks(rank)
+        return tuple([options[bond][bond] if bond in options else width for bond, width in enumerate(rank)])
+
+    def grown(self, trials: Trials, now: Candidate, gain: float, number: int) -> Candidate | None:
+        """The ring of the next rung; None if no bond may grow.
+
+        Every bond that may grow is tried by itself. The one that gains most for its size grows, and those that promise
+        nearly as much. If none gains, the best one grows all the same: a path goes on.
+
+        Parameters
+        ----------
+        trials : Trials
+        now : Candidate
+        gain : float
+            Of the last sweep, in dB: what sweeps bring without wider bonds.
+        number : int
+            Of the sweep.
+        """
+        options = self._wider_ranks(now.state.rank)
+        if not options:
+            return None
+        found = {bond: self._with_bond(trials, now, bond, rank[bond], number) for bond, rank in options.items()}
+        promises = {}
+        for bond, wider in found.items():
+            gained = trials.compare(wider, now).gain - max(gain, 0.0) * 2 / len(self.shape)
+            promises[bond] = gained / log(wider.parameters / now.parameters)
+        best, *others = sorted(found, key=lambda bond: -promises[bond])
+        cores, rank = found[best].state.cores, found[best].state.rank
+        for bond in others:
+            together = (*rank[:bond], options[bond][bond], *rank[bond + 1 :])
+            similar = promises[bond] > 0 and promises[bond] >= self.policy.similar_promise * promises[best]
+            if similar and parameters(self.shape, together) <= self.most:
+                cores, rank = tuple(with_features(cores, bond, found[bond].state.cores)), together
+        return trials.with_cores(now, cores)
+
+    def _with_bond(self, trials: Trials, now: Candidate, bond: int, width: int, number: int) -> Candidate:
+        """One bond wider, by features that the residual has across it."""
+        algorithm = trials.algorithm
+        first, later = sides(bond, len(self.shape))
+        rng = stream(algorithm.problem.seed, Purpose.GROWTH, number, bond)
+        state = algorithm.with_cores(now.state, widen(now.state.cores, bond, width, rng))
+        for mode, step in ((later, 0), (first, 0), (later, 1)):
+            state = trials.updated(state, number, Trial.FEATURES + step, mode)
+            state = algorithm.with_cores(state, equalise_bond(state.cores, bond, now.state.rank[bond]))
+        return trials.with_cores(now, state.cores)
+
+    def _wider_ranks(self, rank: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+        """For every bond that may grow, the rank that this would give."""
+        policy, options = self.policy, {}
+        still = () if self.choice.still is None else still_bonds(self.choice.still, len(self.shape))
+        for bond, width in enumerate(rank):
+            factor = policy.growth_factor if width >= policy.wide_bond else policy.small_growth_factor
+            wider = None if bond in still else wider_rank(self.shape, rank, bond, factor, self.most)
+            if wider is not None:
+                options[bond] = wider
+        return options
+
+    def trimmed(self, trials: Trials, best: Candidate, number: int) -> Candidate:
+        """The ring without the weakest parts of bonds, as far as held-out entries do not miss them."""
+        kept = best
+        if not best.residuals.size:  # nothing is held out
+            return best
+        for bond in sorted(range(len(self.shape)), key=lambda bond: -best.state.rank[bond]):
+            missed, width = 0, kept.state.rank[bond] - 1  # the widest bond that is too narrow, and one that may be
+            while missed < width:
+                thinner = trials.with_cores(kept, with_narrower_bond(kept.state.cores, bond, width))
+                if trials.error(kept) < self.policy.exact:  # sweeps show it where nothing else is left of the data
+                    for step in range(_REFITS):
+                        thinner = trials.swept(thinner.state, number, Trial.REFIT + step)
+                if self._worse(trials, thinner, best):
+                    missed = width
+                else:
+                    kept = thinner
+                width = (missed + kept.state.rank[bond]) // 2
+        if kept is best:
+            return best
+        swept = trials.swept(kept.state, number, Trial.GROWN)
+        return best if self._worse(trials, swept, best) else swept
+
+    def _worse(self, trials: Trials, thinner: Candidate, best: Candidate) -> bool:
+        if self.choice.psnr is not None and trials.validator.psnr(best.residuals, self.choice) >= self.choice.psnr:
+            return trials.validator.psnr(thinner.residuals, self.choice) < self.choice.psnr  # nothing more is asked for
+        verdict = trials.compare(thinner, best)
+        return verdict.gain - _LIKELY * verdict.doubt < -self.policy.spared_db

@@ -1,0 +1,85 @@
+"""Paths of automatic fits in which entries are judged: loss="learned"."""
+
+import numpy as np
+import pytest
+from skimage import data
+
+from oracles import dense, random_cores
+from ringlet import AWRTRD, decompose
+from tuning_fits import error, spoiled, waves
+
+
+def small_photo():
+    return data.astronaut()[::4, ::4].copy()
+
+
+def peppered(x, rng, share=0.2):
+    drawn = rng.random(x.shape)
+    damaged = x.copy()
+    damaged[drawn < share / 2], damaged[drawn > 1 - share / 2] = 0, 255
+    return damaged
+
+
+def test_exact_data_are_found_by_a_ring_that_is_hardly_larger():
+    truth = dense(random_cores((30, 28, 26), (3, 3, 3), seed=1))
+    fit = decompose(truth, loss="learned")
+    assert error(fit, truth) < 1e-5
+    assert max(fit.ring.rank) <= 6
+
+
+def test_salt_and_pepper_do_less_harm_than_with_a_kernel():
+    truth = small_photo()
+    damaged = peppered(truth, np.random.default_rng(0))
+    learned, kernel = (np.asarray(decompose(damaged, loss=loss).ring) for loss in ("learned", "correntropy"))
+    assert np.std(learned - truth) < 0.9 * np.std(kernel - truth)
+
+
+def test_wrong_entries_are_not_believed():
+    truth = waves()
+    x, observed = spoiled(truth, 0.9, 0.1)
+    judged, plain = decompose(x, mask=observed, loss="learned"), decompose(x, mask=observed, loss="l2")
+    assert error(judged, truth) < 0.2 * error(plain, truth)
+
+
+def test_the_path_is_told():
+    fit = decompose(peppered(small_photo(), np.random.default_rng(0)), loss="learned")
+    sizes = [rung.parameters for rung in fit.path]
+    assert len(sizes) > 1
+    assert sizes == sorted(sizes)
+    assert min(rung.validation for rung in fit.path[1:]) < fit.path[0].validation
+    assert decompose(waves(), 3, loss="learned").path == ()
+
+
+def test_a_fit_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path):
+    x = peppered(small_photo()[:60, :50], np.random.default_rng(0))
+    solver = AWRTRD(loss="learned")
+    whole = decompose(x, solver=solver)
+    for last in (3, 9, len(whole.history) - 1):
+        folder = tmp_path / str(last)
+        decompose(x, solver=solver, checkpoint=folder, callback=lambda state, last=last: state.sweep == last)
+        resumed = decompose(x, solver=solver, checkpoint=folder)
+        assert [record.change for record in resumed.history] == [record.change for record in whole.history]
+        for core, other in zip(resumed.ring.cores, whole.ring.cores, strict=True):
+            np.testing.assert_array_equal(core, other)
+        assert [rung.rank for rung in resumed.path] == [rung.rank for rung in whole.path]
+
+
+def test_threads_change_no_bit():
+    x = peppered(small_photo()[:70, :60], np.random.default_rng(0))
+    one, two = (decompose(x, loss="learned", threads=threads) for threads in (1, 2))
+    for core, other in zip(one.ring.cores, two.ring.cores, strict=True):
+        np.testing.assert_array_equal(core, other)
+
+
+@pytest.mark.parametrize("level", [0.0, 1e-12, 0.05])
+def test_rare_content_before_a_background_is_believed(level):
+    x = np.full((60, 50, 20), level, np.float32)
+    content = np.add.outer(np.add.outer(np.arange(12), np.arange(10)), np.arange(20)) / 40 + 0.1  # 4 % of the entries
+    x[:12, :10] += content
+    found = np.asarray(decompose(x, (3, 3, 3), loss="learned").ring)[:12, :10] - level
+    assert np.linalg.norm(found - content) < 0.02 * np.linalg.norm(content)
+
+
+def test_constant_and_tiny_data_are_not_judged():
+    for x in (np.zeros((6, 5, 4)), np.full((9, 8, 7), 3.0)):
+        assert np.abs(np.asarray(decompose(x, 2, loss="learned").ring) - x).max() < 1e-3
