@@ -19,6 +19,7 @@ _CELLS = 256  # of these
 _AROUND = 6  # cells on either side, with which the frequency of a value is compared
 _EXCESS = 3.0  # medians of these that a value may have without being an atom
 _LEAST_ATOM = 0.005  # of all entries
+_GAP = 50.0  # median widths of a cell: a wider one is a gap between values
 _MOST_ATOM = 0.3  # a more frequent value is a background
 _FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
 _ONLY_SMOOTH = 0.1  # the same if there are no atoms
@@ -90,8 +91,9 @@ class OutlierModel:
         """
         others = np.where(self.atoms, 0, wrong)
         smooth = max(float(others.sum()), _LEAST_SMOOTH)
-        uniform = smooth * self.widths / (self.edges[-1] - self.edges[0])
-        spread = _UNIFORM * uniform + (1 - _UNIFORM) * _mean_around(others, self.widths)
+        spans = _spans(self.edges)
+        uniform = smooth * spans / spans.sum()
+        spread = _UNIFORM * uniform + (1 - _UNIFORM) * _mean_around(others, spans)
         now = np.where(self.atoms, np.minimum(wrong, self.masses), 0) + spread
         return replace(self, masses=_DAMPING * self.masses + (1 - _DAMPING) * now)
 
@@ -123,8 +125,15 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
     else:
         edges, counts, excess = _quantile_cells(distinct, numbers / values.size)
     atoms = (excess > _LEAST_ATOM) & (counts < _MOST_ATOM)
-    uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * np.diff(edges) / (edges[-1] - edges[0])
+    spans = _spans(edges)
+    uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * spans / spans.sum()
     return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts)
+
+
+def _spans(edges: Array64) -> Array64:
+    """Widths of the cells; those of gaps, as between data and a fill value of -9999, count as much smaller ones."""
+    widths = np.diff(edges)
+    return np.minimum(widths, _GAP * float(np.median(widths)))
 
 
 def _mean_around(masses: Array64, widths: Array64) -> Array64:
