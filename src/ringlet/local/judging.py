@@ -271,8 +271,11 @@ def _calmed(trust: Trust, errors: Array32, doubted: float) -> Trust:
     """The same trust, in which errors of a size that is doubted, and larger ones, count little in scales."""
     if not doubted > 0:
         return trust
-    sizes = np.minimum(np.abs(errors), np.float32(_LARGEST * doubted)) / np.float32(doubted)
-    return Trust(trust.weights, trust.weights / (1 + sizes**4))
+    sizes = np.minimum(np.abs(errors), np.float32(_LARGEST * doubted))
+    sizes /= np.float32(doubted)
+    sizes **= 4
+    sizes += np.float32(1)
+    return Trust(trust.weights, np.divide(trust.weights, sizes, out=sizes))
 
 
 def _observed_values(sample: Sequence[Entries]) -> NDArray[Any]:

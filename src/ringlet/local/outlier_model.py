@@ -126,7 +126,9 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         own = distinct.size <= _MOST_OWN_CELLS
         first = np.arange(distinct.size) if own else _quantiles(shares, excess > _LEAST_ATOM)
         middle = ((distinct[1:] + distinct[:-1]) / 2)[first[1:] - 1]
-        ends = np.array([distinct[0] - (distinct[1] - distinct[0]) / 2, distinct[-1] + (distinct[-1] - distinct[-2]) / 2])
+        ends = np.array(
+            [distinct[0] - (distinct[1] - distinct[0]) / 2, distinct[-1] + (distinct[-1] - distinct[-2]) / 2]
+        )
         edges = np.concatenate([ends[:1], middle, ends[1:]])
     counts, excess = np.add.reduceat(shares, first), np.maximum.reduceat(excess, first)
     atoms = (excess > _LEAST_ATOM) & (counts < _MOST_ATOM)

@@ -103,6 +103,11 @@ class RobustRing(IterativeSolver):
         return choice is not None or (smooths and self.smooth == "auto")
 
     @property
+    def judges(self) -> bool:
+        """Whether entries are to be judged by their neighbours; a kernel whose width is given weighs them instead."""
+        return self.loss == "learned" and self.tunes_width
+
+    @property
     def tunes_width(self) -> bool:
         """Whether held-out entries may change the kernel width."""
         return self.loss != "l2" and self.sigma in DEFAULT_FACTORS and self.sigma_factor is None

@@ -131,13 +131,14 @@ class TunedParameters:
     Parameters
     ----------
     parameters : sequence of TunedParameter
-    stronger_after_growth : bool
-        A ring that has grown is first tried with stronger penalties.
+
+    Notes
+    -----
+    A ring that has grown is first tried with stronger penalties.
     """
 
-    def __init__(self, parameters: Sequence[TunedParameter], *, stronger_after_growth: bool = False) -> None:
+    def __init__(self, parameters: Sequence[TunedParameter]) -> None:
         self._parameters = parameters
-        self._stronger_after_growth = stronger_after_growth
         none = (0,) * len(parameters)
         up = tuple([parameter.name == "smooth" for parameter in parameters])
         self.state = TuningState(tuple(range(len(parameters))), up, none, none, none, none)
@@ -155,7 +156,7 @@ class TunedParameters:
         """Other penalties to try; None if a parameter rests. Say with `answer` what they brought."""
         if size >= _REST * self.state.size[at]:
             self._set(at, misses=0, kept=0, reversals=0)
-            if self._stronger_after_growth and self.state.size[at]:
+            if self.state.size[at] and self._parameters[at].name != "width":
                 self._set(at, up=True)
         self._set(at, size=size)
         while not self._rests(at, size):
@@ -164,10 +165,6 @@ class TunedParameters:
                 return penalties
             self._miss(at)
         return None
-
-    def awake(self, name: str, size: int) -> bool:
-        """Whether parameters of this name may be tried again, in a ring of `size` numbers."""
-        return any(other.name == name and not self._rests(at, size) for at, other in enumerate(self._parameters))
 
     def answer(self, at: int, given: Penalties, changed: Penalties, certainty: float) -> bool:
         """Whether to keep what `changed` gave, from how sure it is that it is better, in standard errors."""
