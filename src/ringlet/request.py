@@ -110,9 +110,9 @@ class FitRequest:
                 extender = RingExtender(ExtensionState.of(solver, run, trusted))
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
             path, honest = (run.path, run.honest) if isinstance(run, PathRun) else ((), None)
-            learned = isinstance(solver, RobustRing) and solver.judges
+            judged = isinstance(run, PathRun) and run.judges
             return Fit(
-                labelled, status, history, source, run.kernel, extender, 1 - observed, labels, path, honest, learned
+                labelled, status, history, source, run.kernel, extender, 1 - observed, labels, path, honest, judged
             )
 
     def _problem(self, solver: Solver, source: Source) -> Problem:

@@ -36,7 +36,7 @@ class RobustRing(IterativeSolver):
     distributes: ClassVar[bool] = True
 
     sweeps: int = 80
-    loss: Literal["correntropy", "learned", "cauchy", "huber", "l2"] = "correntropy"
+    loss: Literal["learned", "correntropy", "cauchy", "huber", "l2"] = "learned"
     sigma: Literal["iqr", "maxabs", "trusted"] | float = "iqr"
     sigma_factor: float | None = None
     sigma_min: float = 0.15

@@ -15,7 +15,6 @@ from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 
 __all__ = ["BondGrowth"]
 
-_LIKELY = 1.0  # standard errors
 _REFITS = 8  # sweeps in which narrower bonds of exact data have to show that they do, too
 
 
@@ -121,8 +120,7 @@ class BondGrowth:
     def _worse(self, trials: Trials, thinner: Candidate, best: Candidate) -> bool:
         if self.choice.psnr is not None and trials.validator.psnr(best.residuals, self.choice) >= self.choice.psnr:
             return trials.validator.psnr(thinner.residuals, self.choice) < self.choice.psnr  # nothing more is asked for
-        verdict = trials.compare(thinner, best)
-        return verdict.gain - _LIKELY * verdict.doubt < -self.policy.spared_db
+        return trials.compare(thinner, best).gain < -self.policy.spared_db
 
 
 def _with_narrower_bond(cores: Sequence[Core], bond: int, width: int) -> list[Core]:

@@ -120,6 +120,11 @@ class PathRun:
         return self._now.state.penalties
 
     @property
+    def judges(self) -> bool:
+        """Whether entries are judged by their neighbours, not by the kernel."""
+        return self._judge is not None
+
+    @property
     def path(self) -> tuple[Rung, ...]:
         """The rungs so far."""
         return tuple(self._rungs)
@@ -156,8 +161,7 @@ class PathRun:
         if self._hurried is not None or self._at.phase is Phase.CLOSING:
             return self._close(number)
         before, tuning = self._now, Tuning.EARLY
-        # A ring that is too small would take for wrong what it cannot reach: the kernel's width waits until a larger one
-        # is no better.
+        # A ring that is too small takes what it cannot reach for wrong: widths wait until a larger one is no better.
         settled = self._at.kernel and (self._at.phase is Phase.POLISHING or self._at.idle_rungs > 0)
         due = self._parameters.due(before.parameters, () if settled else ("width",))
         if not due:
@@ -223,9 +227,11 @@ class PathRun:
         policy = self._policy
         little = gain < policy.polished_db and tuning is not Tuning.HELPED and not self._now.report.settling
         self._at = replace(self._at, idle=self._at.idle + 1 if little else 0)
+        error = self._trials.error(self._now)
+        if error < policy.exact and gain < policy.rung_goes_on_db:  # nothing is left to be tuned
+            return self._ends
         if self._at.idle < policy.polishing_sweeps + (tuning is not Tuning.DONE):
             return False
-        error = self._trials.error(self._now)
         if error > 0 and 20 * log10(self._at.tuned_at / error) > policy.retuning_db:
             # A better ring may want other penalties.
             self._parameters = TunedParameters(self._open)

@@ -90,7 +90,7 @@ class TuningPolicy:
     restarts: bool = True
     trims_bonds: bool = True
     growth_factor: float = 2.0
-    small_growth_factor: float = 1.5
+    small_growth_factor: float = 1.3
     wide_bond: int = 8
     similar_promise: float = 0.5
     rung_settled_db: float = 0.15

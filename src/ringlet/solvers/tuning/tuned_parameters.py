@@ -46,7 +46,9 @@ class TunedParameter:
     mode: int
 
     def changed(self, given: Penalties, up: bool, *, exact: bool = False) -> Penalties | None:
-        """The next larger or smaller value, or None at the end of the range; only `exact` data do without a ridge.
+        """The next larger or smaller value, or None at the end of the range.
+
+        Penalties of `exact` data go to zero at once; others keep a ridge.
 
         Examples
         --------
@@ -58,11 +60,13 @@ class TunedParameter:
         if self.name == "smooth":
             strength = given.smooth[self.mode]
             strength = _stronger(strength, up, _SMOOTH_STEP, _SMOOTH_LEAST) if strength or not up else _SMOOTH_FIRST
-            strength = min(strength, _SMOOTH_MOST)
+            strength = 0.0 if exact and not up else min(strength, _SMOOTH_MOST)
             smooth = (*given.smooth[: self.mode], strength, *given.smooth[self.mode + 1 :])
             return None if smooth == given.smooth else replace(given, smooth=smooth)
         if self.name == "ridge":
             ridge = _stronger(given.ridge or 0.0, up, _RIDGE_STEP, _RIDGE_LEAST)
+            if exact and not up:
+                ridge = 0.0
             return replace(given, ridge=ridge) if given.ridge != ridge <= _RIDGE_MOST and (ridge or exact) else None
         width = given.width * (_WIDTH_STEP if up else 1 / _WIDTH_STEP)
         return replace(given, width=width) if _WIDTH_LEAST <= width <= _WIDTH_MOST else None
