@@ -23,7 +23,6 @@ from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names, saved_array
 from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
-from ringlet.ring.ranks import parameters
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
 from ringlet.solvers.rank_choice import RankChoice
@@ -34,10 +33,11 @@ from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import Scale, given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth
 from ringlet.solvers.tuning.held_out import HeldOut
-from ringlet.solvers.tuning.path_state import PathState, Phase
+from ringlet.solvers.tuning.kernel_choice import choose_kernel, with_kernel
+from ringlet.solvers.tuning.path_state import PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.restarts import find_restart
-from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
+from ringlet.solvers.tuning.trials import Candidate, Trials
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters, Tuning, open_parameters
 
 __all__ = ["CoarseStart", "PathRun"]
@@ -294,32 +294,11 @@ class PathRun:
         self._at = replace(self._at, judged_at=self._trials.error(self._now))
 
     def _choose_kernel(self, number: int) -> None:
-        """Least squares, or a kernel that doubts what lies far off: as held-out entries say.
-
-        Entries that have been judged count alike unless a kernel is better. Others are weighed by a kernel unless least
-        squares are much better: what is rare need not be wrong.
-        """
-        policy, found = self._policy, []
-        if not self._trials.algorithm.settings.tunes_width:
-            return
-        for algorithm in self._kernels():
-            trials, state = Trials(algorithm, self._trials.validator), replace(self._now.state, narrowest=0.0)
-            for sweep in range(policy.kernel_sweeps):
-                candidate = trials.swept(state, number, Trial.KERNEL + sweep)
-                state = candidate.state
-            found.append((trials, candidate))
-        (plain, by_squares), (robust, by_kernel) = found
-        if self._weights is None:
-            kernel = plain.compare(by_squares, by_kernel).gain < policy.least_squares_gain_db
-        else:
-            kernel = plain.compare(by_kernel, by_squares).gain > policy.kernel_gain_db
-        self._trials, self._now = (robust, by_kernel) if kernel else (plain, by_squares)
-        self._at = replace(self._at, kernel=kernel)
-
-    def _kernels(self) -> tuple[Algorithm, Algorithm]:
-        algorithm = self._trials.algorithm
-        rule = algorithm.settings.width_rule()
-        return algorithm.with_least_squares(), replace(algorithm, width_rule=rule)
+        """Least squares, or a kernel that doubts what lies far off: as held-out entries say."""
+        if self._trials.algorithm.settings.tunes_width:
+            judged = self._weights is not None
+            self._trials, self._now, kernel = choose_kernel(self._trials, self._now, number, judged, self._policy)
+            self._at = replace(self._at, kernel=kernel)
 
     def _believe(self, weights: NDArray[np.float32]) -> None:
         """Go on with least squares of what is believed."""
@@ -327,8 +306,7 @@ class PathRun:
         self._weights = weights
         problem = self._whole if self._at.phase is Phase.CLOSING else self._held.seen
         algorithm = self._trials.algorithm.on(self._judge.believed(problem, weights), None)
-        self._trials = Trials(algorithm, self._trials.validator.judged(weights))
-        self._trials = replace(self._trials, algorithm=self._kernels()[self._at.kernel])
+        self._trials = Trials(with_kernel(algorithm, self._at.kernel), self._trials.validator.judged(weights))
 
     def _end(self, number: int) -> None:
         """The fit with held-out entries has shown what it can do: judge a last time, and go over to all entries."""
@@ -387,10 +365,7 @@ class PathRun:
             return self._hurried
         at = replace(self._at, parameters=self._parameters.state)
         saved = by_name(self._now.state) | by_name(self._best.state, "best.") | by_name(at, "path.")
-        saved["path.ranks"] = np.array([rung.rank for rung in self._rungs], np.float64).reshape(
-            -1, len(self._now.state.cores)
-        )
-        saved["path.errors"] = np.array([(rung.validation, rung.seconds) for rung in self._rungs]).reshape(-1, 2)
+        saved |= rungs_by_name(self._rungs, len(self._now.state.cores))
         if self._weights is not None:
             saved["path.weights"] = self._weights
         return saved | {f"honest.{mode}": core for mode, core in enumerate(self._honest)}
@@ -401,7 +376,7 @@ class PathRun:
         if sorted(self._at.parameters.queue) != list(range(len(self._open))):
             raise FormatError("'path.parameters.queue' of the state is not an order of the tuned parameters")
         self._parameters.state = self._at.parameters
-        self._rungs = _saved_rungs(state, self._whole.source.shape)
+        self._rungs = saved_rungs(state, self._whole.source.shape)
         if self._at.phase is Phase.CLOSING:
             dtype = self._now.state.cores[0].dtype
             self._honest = tuple(
@@ -412,7 +387,8 @@ class PathRun:
         else:
             if self._at.phase is Phase.CLOSING:
                 self._see_whole()
-            self._trials = replace(self._trials, algorithm=self._kernels()[self._at.kernel])
+            algorithm = with_kernel(self._trials.algorithm, self._at.kernel)
+            self._trials = replace(self._trials, algorithm=algorithm)
         best = {name[len("best.") :]: value for name, value in state.items() if name.startswith("best.")}
         self._best = self._resumed(self._best, best)
         self._now = self._resumed(self._now, state)
@@ -421,13 +397,3 @@ class PathRun:
     def _resumed(self, like: Candidate, saved: RunState) -> Candidate:
         state: FitState = resumed_state(self._trials.algorithm, like.state, saved)
         return self._trials.candidate(state, like.report)
-
-
-def _saved_rungs(state: RunState, shape: tuple[int, ...]) -> list[Rung]:
-    ranks = saved_array(state, "path.ranks", None, np.dtype("f8")).reshape(-1, len(shape))
-    errors = saved_array(state, "path.errors", (len(ranks), 2), np.dtype("f8"), finite=False)
-    rungs = []
-    for rank, (validation, seconds) in zip(ranks.tolist(), errors.tolist(), strict=True):
-        bonds = tuple(int(bond) for bond in rank)
-        rungs.append(Rung(bonds, parameters(shape, bonds), validation, seconds))
-    return rungs

@@ -1,12 +1,18 @@
 """Where on its path an automatic fit is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import inf
 
+import numpy as np
+
+from ringlet.results.records import Rung, RunState
+from ringlet.results.saved_state import saved_array
+from ringlet.ring.ranks import parameters
 from ringlet.solvers.tuning.tuned_parameters import TuningState
 
-__all__ = ["PathState", "Phase"]
+__all__ = ["PathState", "Phase", "rungs_by_name", "saved_rungs"]
 
 
 class Phase(IntEnum):
@@ -56,3 +62,22 @@ class PathState:
     judgements: int = 0
     kernel: bool = True
     restarted: bool = False
+
+
+def rungs_by_name(rungs: Sequence[Rung], order: int) -> RunState:
+    """The rungs of a ring with this number of modes, as arrays of a state."""
+    return {
+        "path.ranks": np.array([rung.rank for rung in rungs], np.float64).reshape(-1, order),
+        "path.errors": np.array([(rung.validation, rung.seconds) for rung in rungs]).reshape(-1, 2),
+    }
+
+
+def saved_rungs(state: RunState, shape: tuple[int, ...]) -> list[Rung]:
+    """The inverse of `rungs_by_name`."""
+    ranks = saved_array(state, "path.ranks", None, np.dtype("f8")).reshape(-1, len(shape))
+    errors = saved_array(state, "path.errors", (len(ranks), 2), np.dtype("f8"), finite=False)
+    rungs = []
+    for rank, (validation, seconds) in zip(ranks.tolist(), errors.tolist(), strict=True):
+        bonds = tuple(int(bond) for bond in rank)
+        rungs.append(Rung(bonds, parameters(shape, bonds), validation, seconds))
+    return rungs
