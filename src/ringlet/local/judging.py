@@ -46,7 +46,7 @@ _COUNTED = 300_000  # entries in which wrong values are counted by cell
 _LARGEST = 1e6  # of those: what lies further off is doubted alike
 _FIRST_WIDTH = 4.0  # robust standard deviations from which an error counts little in the first scale
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
-_LEAST_TAIL, _MOST_TAIL = 0.02, 0.4  # later
+_LEAST_TAIL, _MOST_TAIL = 0.02, 0.15  # later
 
 
 @dataclass(frozen=True, eq=False)
