@@ -38,7 +38,7 @@ _PARTS = 3  # Gaussians that right residuals are a mixture of
 _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where wrong values are atoms: few others can pass, and no right entry shall be lost
-_LEAST_SCALE = 0.5  # of the width of a cell of values: rounding errors
+_LEAST_SCALE = 0.5  # of the step between values: rounding errors
 _FAR = 1e4  # squared errors in variances; what is farther off is as wrong
 _TINY = np.float32(1e-30)
 _MOST = 1e15  # of odds and widths, so that their products stay in float32
@@ -189,7 +189,7 @@ class _Judging:
         self._odds = np.clip((1 - outliers.share) / np.maximum(outliers.masses, 1 / _MOST), 0, _MOST)
         self._odds_of_density = np.clip(self._odds * widths, 0, _MOST).astype(np.float32)
         self._inflation = np.float32(_INFLATION if outliers.atoms.any() else 1.0)
-        self._floor = np.float32((_LEAST_SCALE * float(np.median(widths))) ** 2)
+        self._floor = np.float32((_LEAST_SCALE * min(outliers.step / window.unit, _MOST)) ** 2)
         ends = outliers.edges[1], outliers.edges[-2]
         self._ends = tuple(
             (cell, sign, (end - window.origin) / window.unit)

@@ -169,12 +169,12 @@ def judge_sample(
     as_read = [Window.of(entries, origin, unit, start, NeighbourModes((), ())) for entries in sample]
     modes = _find_modes(as_read, start, rng)
     windows = [as_read.pop(0).arranged(modes) for _ in sample]
-    trusts = [_first_trust(window, start) for window in windows]
+    trusts = _first_trusts(windows, start)
     counted = _Counted(windows, rng)
     now, tail, doubted = start, _FIRST_TAIL, 0.0
     rounds: list[Round] = []
     for _ in range(_ROUNDS):
-        stack, said = learn_predictions(windows, trusts, rng, nearest=True, mapper=mapper)
+        stack, said = learn_predictions(windows, trusts, rng, judging=True, mapper=mapper)
         errors = [nearest for nearest, _ in said]
         squares = sum(square for _, square in said)
         if not rounds:  # a scale that gross errors do not widen
@@ -195,9 +195,12 @@ def judge_sample(
 
 
 def learn_predictions(
-    windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator, *, nearest: bool, mapper: Mapper
+    windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator, *, judging: bool, mapper: Mapper
 ) -> tuple[Stack, list[tuple[Array32, float]]]:
-    """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`."""
+    """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`.
+
+    For `judging` the nearest prediction counts, and what may be wrong counts little in learning.
+    """
     parts: list[Training] = []
     known: list[dict[Tile, Predictions]] = []
     for window, trust in zip(windows, trusts, strict=True):
@@ -207,12 +210,12 @@ def learn_predictions(
         known.append(dict(zip(tiles, said, strict=True)))
         total = len(windows) * sum(tile.size for tile in tiles)
         for tile, one in known[-1].items():
-            weights = trust.weights[tile.inner]
-            chosen = _draw(weights > TRUSTED, _TRAINING_ENTRIES * tile.size / total, rng)
+            weights = (trust.calm if judging else trust.weights)[tile.inner]
+            chosen = _draw(trust.weights[tile.inner] > TRUSTED, _TRAINING_ENTRIES * tile.size / total, rng)
             parts.append(Training.of(one.columns, one.density, window.residuals[tile.inner], weights, chosen))
     stack = fit_stack(parts)
     return stack, [
-        prediction_errors(window, trust, stack, nearest=nearest, known=here, mapper=mapper)
+        prediction_errors(window, trust, stack, nearest=judging, known=here, mapper=mapper)
         for window, trust, here in zip(windows, trusts, known, strict=True)
     ]
 
@@ -250,14 +253,19 @@ def _draw(allowed: NDArray[np.bool_], number: float, rng: np.random.Generator) -
 
 def _find_modes(windows: Sequence[Window], start: OutlierModel, rng: np.random.Generator) -> NeighbourModes:
     """Ordered and related modes; gross errors of the ring count little."""
-    firsts = [_first_trust(window, start) for window in windows]
     residuals = [window.residuals for window in windows]
-    doubted = _FIRST_WIDTH * _spread(residuals, firsts)
-    weights = [_calmed(trust, residual, doubted).calm for trust, residual in zip(firsts, residuals, strict=True)]
+    weights = [trust.calm for trust in _first_trusts(windows, start)]
     known = [
         window.ring + weight * residual for window, weight, residual in zip(windows, weights, residuals, strict=True)
     ]
     return find_modes(known, residuals, weights, int(rng.integers(1 << 32)))
+
+
+def _first_trusts(windows: Sequence[Window], outliers: OutlierModel) -> list[Trust]:
+    """The first trust, in which the ring's gross errors count little in scales."""
+    trusts, residuals = [_first_trust(window, outliers) for window in windows], [window.residuals for window in windows]
+    doubted = _FIRST_WIDTH * _spread(residuals, trusts)
+    return [_calmed(trust, residual, doubted) for trust, residual in zip(trusts, residuals, strict=True)]
 
 
 def _first_trust(window: Window, outliers: OutlierModel) -> Trust:

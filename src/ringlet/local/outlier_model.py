@@ -45,6 +45,8 @@ class OutlierModel:
         Share of all observed entries in a cell.
     clipped : tuple of two bool
         Whether values below the first cell, and above the last, were cut off: they are in it.
+    step : float
+        How far values that follow each other are apart, by the median.
     """
 
     edges: Array64
@@ -52,6 +54,7 @@ class OutlierModel:
     atoms: NDArray[np.bool_]
     counts: Array64
     clipped: tuple[bool, bool] = (False, False)
+    step: float = 0.0
 
     @property
     def share(self) -> float:
@@ -139,7 +142,8 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         bool(single[end] and shares[end] >= _CLIPPED and numbers[end] >= _CLIPPED_ENTRIES and distinct.size > 1)
         for end in (0, -1)
     ]
-    return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts, (clipped[0], clipped[1]))
+    step = float(np.median(np.diff(distinct))) if distinct.size > 1 else float(edges[1] - edges[0])
+    return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts, (clipped[0], clipped[1]), step)
 
 
 def _spans(edges: Array64) -> Array64:
