@@ -161,8 +161,8 @@ def _content(finished: Finished, source: Path, written: Sequence[Path]) -> dict[
         "history": [asdict(record) for record in fit.history],
         "outputs": [str(path) for path in written],
         "larger_than_data": ring.nbytes > finished.given.nbytes,
+        "explained_share": fit.explained_share,
         "validation": fit.validation,
         "validation_db": finished.validation_db,
-        "explained_share": fit.explained_share,
         "outlier_share": finished.outliers,
     }
