@@ -1,6 +1,6 @@
 """Writes arrays to a disk of 1 MB that runs full; run as a program, it prints how many writes failed as they should.
 
-    python full_disks.py FOLDER KIND
+    python full_disks.py FOLDER KIND SIZE ...
 
 A real file system is mounted on the folder, in a namespace of a child process where that is allowed.
 """
@@ -28,9 +28,9 @@ def can_mount():
     return subprocess.run(mount, capture_output=True, check=False).returncode == 0
 
 
-def fill_disk(folder, kind):
-    """What a process says that writes arrays of all sizes to a full disk."""
-    command = [*_MOUNT, sys.executable, __file__, str(folder), kind]
+def fill_disk(folder, kind, sizes=SIZES):
+    """What a process says that writes arrays of some sizes to a full disk."""
+    command = [*_MOUNT, sys.executable, __file__, str(folder), kind, *map(str, sizes)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -47,12 +47,12 @@ def content(folder):
     return {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
-def main(folder, kind):
+def main(folder, kind, sizes):
     subprocess.run([shutil.which("mount"), "-t", "tmpfs", "-o", "size=1m", "none", folder], check=True)
     rng, path = np.random.default_rng(0), folder / f"x.{kind}"
     write_array(path, sample(kind, 20_000, rng))
     before, failures = content(folder), 0
-    for size in SIZES:
+    for size in sizes:
         try:
             write_array(path, sample(kind, size, rng), force=True)
         except OutputError as error:
@@ -72,4 +72,4 @@ def main(folder, kind):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], [int(size) for size in sys.argv[3:]])

@@ -47,6 +47,6 @@ def test_the_page_shows_the_recorded_counts():
 
 
 def test_every_family_knows_the_code_that_it_is_about():
-    codes = {family.name: family.code() for family in FAMILIES}
+    codes = {family.name: family.code() for family in FAMILIES if family.about}
     assert codes["npy"] == codes["h5"]
     assert len({codes[name] for name in ("npy", "ring", "checkpoint", "tensor", "kills")}) == 5

@@ -6,6 +6,7 @@ stay valid when other rooms change.
 
 import ast
 import hashlib
+from functools import cache
 from pathlib import Path
 
 _TESTS = Path(__file__).parents[1]
@@ -32,6 +33,7 @@ def digest(modules, own):
     return total.hexdigest()[:16]
 
 
+@cache
 def _meaning(path):
     """The code of a file without its comments and docstrings."""
     tree = ast.parse(path.read_text())
@@ -69,12 +71,14 @@ def _file(module):
     return next((path for path in (place / "__init__.py", place.with_suffix(".py")) if path.exists()), None)
 
 
+@cache
 def _imports(path):
     """Modules of the package that a file imports; type hints included."""
+    found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("ringlet."))
+            found |= {alias.name for alias in node.names if alias.name.startswith("ringlet.")}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ringlet."):
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if _file(inner) else node.module
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if _file(name) else node.module for name in names}
+    return found
