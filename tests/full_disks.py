@@ -15,7 +15,8 @@ import numpy as np
 from ringlet.errors import OutputError
 from ringlet.store.outputs import write_array
 
-KINDS = ["npy", "npz", "mat", "zarr", "h5", "png", "jpg", "webp", "bmp", "mp4", "mov", "mkv", "avi"]
+KINDS = ["npy", "npz", "mat", "zarr", "h5", "tif", "nc", "csv", "parquet", "png", "jpg", "webp", "bmp"]
+KINDS += ["mp4", "mov", "mkv", "avi", "frames"]
 SIZES = (900_000, 990_000, 1_040_000, 1_049_000, 1_100_000, 1_300_000, 2_000_000, 9_000_000, 20_000_000)
 _MOUNT = ("unshare", "--user", "--map-root-user", "--mount")
 
@@ -38,8 +39,10 @@ def sample(kind, size, rng):
     """An array for a file of about so many bytes."""
     if kind in ("png", "jpg", "webp", "bmp"):
         return rng.integers(0, 256, (1000, max(1, size // 3000), 3)).astype("u1")
-    if kind in ("mp4", "mov", "mkv", "avi"):
+    if kind in ("mp4", "mov", "mkv", "avi", "frames"):
         return rng.integers(0, 256, (64, 64, 3, max(1, size // 12288))).astype("u1")
+    if kind in ("csv", "parquet"):
+        return rng.random((max(1, size // (80 if kind == "parquet" else 190)), 10))
     return rng.random((max(1, size // 800), 10, 10))
 
 
@@ -49,7 +52,7 @@ def content(folder):
 
 def main(folder, kind, sizes):
     subprocess.run([shutil.which("mount"), "-t", "tmpfs", "-o", "size=1m", "none", folder], check=True)
-    rng, path = np.random.default_rng(0), folder / f"x.{kind}"
+    rng, path = np.random.default_rng(0), folder / ("x" if kind == "frames" else f"x.{kind}")
     write_array(path, sample(kind, 20_000, rng))
     before, failures = content(folder), 0
     for size in sizes:
