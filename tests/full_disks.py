@@ -1,6 +1,6 @@
 """Writes arrays to a disk of 1 MB that runs full; run as a program, it prints how many writes failed as they should.
 
-    python full_disks.py FOLDER KIND
+    python full_disks.py FOLDER KIND SIZE ...
 
 A real file system is mounted on the folder, in a namespace of a child process where that is allowed.
 """
@@ -15,7 +15,8 @@ import numpy as np
 from ringlet.errors import OutputError
 from ringlet.store.outputs import write_array
 
-KINDS = ["npy", "npz", "mat", "zarr", "h5", "png", "jpg", "webp", "bmp", "mp4", "mov", "mkv", "avi"]
+KINDS = ["npy", "npz", "mat", "zarr", "h5", "tif", "nc", "csv", "parquet", "png", "jpg", "webp", "bmp"]
+KINDS += ["mp4", "mov", "mkv", "avi", "frames"]
 SIZES = (900_000, 990_000, 1_040_000, 1_049_000, 1_100_000, 1_300_000, 2_000_000, 9_000_000, 20_000_000)
 _MOUNT = ("unshare", "--user", "--map-root-user", "--mount")
 
@@ -28,9 +29,9 @@ def can_mount():
     return subprocess.run(mount, capture_output=True, check=False).returncode == 0
 
 
-def fill_disk(folder, kind):
-    """What a process says that writes arrays of all sizes to a full disk."""
-    command = [*_MOUNT, sys.executable, __file__, str(folder), kind]
+def fill_disk(folder, kind, sizes=SIZES):
+    """What a process says that writes arrays of some sizes to a full disk."""
+    command = [*_MOUNT, sys.executable, __file__, str(folder), kind, *map(str, sizes)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -38,8 +39,10 @@ def sample(kind, size, rng):
     """An array for a file of about so many bytes."""
     if kind in ("png", "jpg", "webp", "bmp"):
         return rng.integers(0, 256, (1000, max(1, size // 3000), 3)).astype("u1")
-    if kind in ("mp4", "mov", "mkv", "avi"):
+    if kind in ("mp4", "mov", "mkv", "avi", "frames"):
         return rng.integers(0, 256, (64, 64, 3, max(1, size // 12288))).astype("u1")
+    if kind in ("csv", "parquet"):
+        return rng.random((max(1, size // (80 if kind == "parquet" else 190)), 10))
     return rng.random((max(1, size // 800), 10, 10))
 
 
@@ -47,12 +50,12 @@ def content(folder):
     return {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
-def main(folder, kind):
+def main(folder, kind, sizes):
     subprocess.run([shutil.which("mount"), "-t", "tmpfs", "-o", "size=1m", "none", folder], check=True)
-    rng, path = np.random.default_rng(0), folder / f"x.{kind}"
+    rng, path = np.random.default_rng(0), folder / ("x" if kind == "frames" else f"x.{kind}")
     write_array(path, sample(kind, 20_000, rng))
     before, failures = content(folder), 0
-    for size in SIZES:
+    for size in sizes:
         try:
             write_array(path, sample(kind, size, rng), force=True)
         except OutputError as error:
@@ -72,4 +75,4 @@ def main(folder, kind):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], [int(size) for size in sys.argv[3:]])

@@ -2,7 +2,9 @@
 
     python killing.py moments FOLDER KILLS SEED        at random instants
     python killing.py interrupts FOLDER SIGNALS SEED   the same by Ctrl-C, after which the fit ends by itself
-    python killing.py operations FOLDER                before and after every single file operation
+    python killing.py operations FOLDER                before every single file operation, and after the last
+
+What is on the disk after an operation is what is there before the next.
 
 A fresh child is forked for every kill. Afterwards the fit is taken up again and must end as one never interrupted.
 """
@@ -108,8 +110,8 @@ def at_moments(folder, kills, seed=0, how=signal.SIGKILL, sweeps=6):
 def at_operations(folder, sweeps=3):
     expected = fit(None, sweeps)
     fit(folder / "first", sweeps)  # what is imported only once is not to be counted
-    number, was_killed = 0, True
-    while was_killed:
+    number, name = 0, ""
+    while name != "end":
         number += 1
         told, pipe = os.pipe()
 
@@ -119,15 +121,15 @@ def at_operations(folder, sweeps=3):
                     os.write(pipe, operation.encode())
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            watch(stop, returns=True)
+            watch(stop)
             fit(folder / str(number), sweeps, note)
+            stop(number, "end")
 
-        was_killed = killed(work, lambda child: None)
+        killed(work, lambda child: None)
         os.close(pipe)
         name = os.read(told, 100).decode()
         os.close(told)
-        if was_killed:
-            yield {"operation": name, **outcome(folder / str(number), sweeps, expected)}
+        yield {"operation": name, **outcome(folder / str(number), sweeps, expected)}
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """The verbs: `decompose` data into a tensor ring, `complete` them into a dense estimate, `plan` what that will cost."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ringlet.checks import check_number
+from ringlet.checks import check_number, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor
 from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver, planned
@@ -282,16 +282,14 @@ def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
 def _checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     try:
         kind: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         raise ArgumentTypeError(f"dtype={dtype!r} is not a dtype; give that of the data, as 'float32'") from None
     check_dtype(kind)
     return kind
 
 
 def _checked_chunks(chunks: Sequence[int], shape: tuple[int, ...]) -> Chunks:
-    if not isinstance(chunks, Iterable):
-        raise ArgumentTypeError(f"chunks={chunks!r} is not a sequence; give one size a mode")
-    sizes = tuple(chunks)
+    sizes = check_sequence("chunks", chunks, "one size a mode")
     if len(sizes) != len(shape):
         raise ArgumentError(f"chunks={sizes} has {len(sizes)} entries but shape has {len(shape)}; give one a mode")
     for size in sizes:

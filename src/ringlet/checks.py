@@ -1,14 +1,26 @@
 """Checks of hyper-parameters: every message names the field, the value given and what is allowed."""
 
 import os
-from collections.abc import Iterable
-from math import inf, log10
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from math import isinf, log10
 from numbers import Integral, Real
 from typing import Any
 
-from ringlet.errors import ArgumentError, ArgumentTypeError
+import numpy as np
 
-__all__ = ["check_number", "check_number_or", "check_one_of", "check_path", "check_range"]
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, RingletError
+
+__all__ = [
+    "allocating",
+    "check_flag",
+    "check_number",
+    "check_number_or",
+    "check_one_of",
+    "check_path",
+    "check_range",
+    "check_sequence",
+]
 
 
 def check_number(
@@ -29,7 +41,7 @@ def check_number(
     check_range(name, number)
     if number != number:  # NaN, of whichever type
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be a number")
-    if not infinite and number in (inf, -inf):
+    if not infinite and isinf(float(number)):
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be finite")
     if at_least is not None and number < at_least:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be at least {at_least}")
@@ -53,6 +65,46 @@ def check_range(name: str, number: Any) -> None:
     except OverflowError:
         digits = int(int(abs(number)).bit_length() * log10(2))
         raise ArgumentError(f"{name} is a number of about {digits} digits; at most 1.8e308 is allowed") from None
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is neither True nor False: ``force="no"`` would count as True.
+
+    Examples
+    --------
+    >>> check_flag("force", "no")
+    Traceback (most recent call last):
+    ringlet.errors.ArgumentTypeError: force='no' is not allowed; give True or False
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentTypeError(f"{name}={value!r} is not allowed; give True or False")
+
+
+def check_sequence(name: str, value: object, entries: str) -> tuple[Any, ...]:
+    """Entries of a sequence; refuse what has none, such as an array without dimensions."""
+    try:
+        return tuple(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ArgumentTypeError(f"{name}={value!r} is not a sequence; give {entries}") from None
+
+
+@contextmanager
+def allocating(what: str, advice: str) -> Iterator[None]:
+    """Say what does not fit into memory, where NumPy would name an array inside of the computation.
+
+    Examples
+    --------
+    >>> with allocating("a tensor of shape (9, 9)", "take part of it"):
+    ...     raise MemoryError("Unable to allocate 648 bytes")
+    Traceback (most recent call last):
+    ringlet.errors.BudgetError: a tensor of shape (9, 9) does not fit into memory; take part of it
+    """
+    try:
+        yield
+    except MemoryError as error:
+        if isinstance(error, RingletError):
+            raise
+        raise BudgetError(f"{what} does not fit into memory; {advice}") from error
 
 
 def check_path(name: str, value: object) -> None:

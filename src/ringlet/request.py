@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.amounts import parse_seconds
-from ringlet.checks import check_number
+from ringlet.checks import check_flag, check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.float_errors import usual_float_errors
@@ -86,6 +86,7 @@ class FitRequest:
             raise ArgumentTypeError(
                 f"callback={callback!r} cannot be called; give a function of one argument, the state"
             )
+        check_flag("progress", self.progress)
         with ExitStack() as stack:
             line = stack.enter_context(progress_line()) if self.progress else None
             if line is not None:

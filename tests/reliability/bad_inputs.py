@@ -6,6 +6,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas
 
 import ringlet
 from ringlet import AWRTRD, SAWRTRD, DaskExecutor, TensorRing, baselines, complete, decompose, plan, restore
@@ -31,6 +32,11 @@ VALUES = {
     "function": len,
     "type": int,
     "array": np.arange(3),
+    "array without dimensions": np.array(2),
+    "ragged list": [[1, 2], [3]],
+    "long number": np.longdouble("1e4000") if np.finfo(np.longdouble).max > 1e308 else float("inf"),
+    "half a character": "\ud800",
+    "text with a null": "a\0b",
 }
 TEXTS = {
     "zero": "0",
@@ -54,9 +60,16 @@ COUNT = frozenset()
 FROM_ZERO = frozenset({"zero"})
 NUMBER = frozenset({"zero", "fraction"})
 POSITIVE = frozenset({"fraction"})
-WIDTH = frozenset({"fraction", "infinity"})
+WIDTH = frozenset({"fraction", "infinity", "long number"})
+WHOLE = frozenset({"array without dimensions"})
 WORD = frozenset()
 PATH = frozenset({"text"})
+TEXT = frozenset({"text", "empty text", "half a character", "text with a null"})
+FLAG = frozenset({"truth"})
+NUMBERS = WIDTH | {"zero", "negative", "minus infinity", "not a number"}
+FACTOR = frozenset({"negative", "bytes"})  # the bytes are a sequence of one number
+FROM_END = frozenset({"zero", "negative"})
+TABLE = pandas.DataFrame({"a": [0, 1], "b": [1.0, 2.0]})
 
 
 @dataclass(frozen=True)
@@ -97,8 +110,14 @@ class Argument:
         return [(kind, text) for kind, text in TEXTS.items() if kind not in allowed] if self.option else []
 
 
-def _of_decompose(name, takes, option="", texts=None):
-    return Argument(name, lambda value: decompose(X, **{"rank": 2, name: value}), takes, option, texts)
+def _of_decompose(name, takes, option="", texts=None, said=""):
+    return Argument(name, lambda value: decompose(X, **{"rank": 2, name: value}), takes, option, texts, said)
+
+
+def _of_restore(name, takes, said=""):
+    return Argument(
+        name, lambda value: restore(X, rank=2, sweeps=2, **{name: value}), takes, said=said, where="restore"
+    )
 
 
 def _of_solver(kind, name, takes, **fixed):
@@ -106,13 +125,15 @@ def _of_solver(kind, name, takes, **fixed):
 
 
 ARGUMENTS = (
-    Argument("data", lambda value: decompose(value, 2), said="data|path|does not exist"),
-    _of_decompose("rank", frozenset(), "--rank"),
-    Argument("mask", lambda value: decompose(X, 2, mask=value), said="mask|path|does not exist"),
+    Argument("data", lambda value: decompose(value, 2), said="data|path|does not exist|file can have this name"),
+    _of_decompose("rank", WHOLE, "--rank"),
+    Argument(
+        "mask", lambda value: decompose(X, 2, mask=value), said="mask|path|does not exist|file can have this name"
+    ),
     _of_decompose("seed", FROM_ZERO, "--seed"),
     _of_decompose("init", frozenset()),
     _of_decompose("callback", frozenset({"function", "type"})),
-    _of_decompose("checkpoint", PATH),
+    _of_decompose("checkpoint", PATH, said="checkpoint|cannot write"),
     _of_decompose("every", COUNT, "--every"),
     _of_decompose("executor", frozenset()),
     _of_decompose("memory", frozenset(), "--memory"),
@@ -144,23 +165,26 @@ ARGUMENTS = (
     Argument("sweeps", lambda value: restore(X, sweeps=value), COUNT, where="restore"),
     Argument("time", lambda value: restore(X, time=value), POSITIVE, where="restore"),
     Argument("shape", lambda value: plan(value, 2), frozenset({"list", "bytes"}), where="plan"),
-    Argument("rank", lambda value: plan((5, 4, 3), value), where="plan"),
+    Argument("rank", lambda value: plan((5, 4, 3), value), WHOLE, where="plan"),
     Argument("chunks", lambda value: plan((5, 4, 3), 2, chunks=value), where="plan"),
     Argument("solver", lambda value: plan((5, 4, 3), 2, solver=value), where="plan"),
     Argument("tol", lambda value: RING.round(tol=value), NUMBER, where="TensorRing.round"),
-    Argument("rank", lambda value: RING.round(rank=value), frozenset({"list"}), where="TensorRing.round"),
-    Argument("path", lambda value: TensorRing.load(value), where="TensorRing.load", said="path|does not exist"),
-    Argument("path", lambda value: RING.save(value), PATH, where="TensorRing.save"),
+    Argument("rank", lambda value: RING.round(rank=value), WHOLE | {"list"}, where="TensorRing.round"),
+    Argument(
+        "path",
+        lambda value: TensorRing.load(value),
+        where="TensorRing.load",
+        said="path|does not exist|file can have this name",
+    ),
+    Argument("path", lambda value: RING.save(value), PATH, where="TensorRing.save", said="path|cannot write"),
     Argument("precision", lambda value: RING.save("x.ring", precision=value), where="TensorRing.save"),
     Argument("fdr", lambda value: FIT.outliers(fdr=value), where="Fit.outliers"),
     Argument("seed", lambda value: FIT.extend(X, seed=value), FROM_ZERO, where="Fit.extend"),
     Argument("refresh", lambda value: FIT.extend(X, refresh=value), FROM_ZERO, where="Fit.extend"),
     Argument("forget", lambda value: FIT.extend(X, forget=value), FROM_ZERO, where="Fit.extend"),
     Argument("mode", lambda value: FIT.extend(X, mode=value), frozenset({"zero", "negative"}), where="Fit.extend"),
-    Argument(
-        "index", lambda value: FIT.weights(value), frozenset({"zero", "negative", "list", "array"}), where="weights"
-    ),
-    Argument("path", lambda value: load(value), where="load", said="path|does not exist"),
+    Argument("index", lambda value: FIT.weights(value), WHOLE | {"zero", "negative", "list", "array"}, where="weights"),
+    Argument("path", lambda value: load(value), where="load", said="path|does not exist|file can have this name"),
     Argument(
         "max_size",
         lambda value: load("nowhere.npy", max_size=value),
@@ -169,6 +193,32 @@ ARGUMENTS = (
         where="load",
     ),
     Argument("absent", lambda value: load("nowhere.npy", absent=value), option="--absent", where="load"),
+    _of_decompose("progress", FLAG),
+    _of_restore("detail", FLAG),
+    _of_restore("keep", FLAG),
+    _of_restore("trust_known", FLAG),
+    _of_restore("missing", NUMBERS),
+    _of_restore("force", FLAG),
+    _of_restore("output", frozenset(), "output|cannot write"),
+    Argument("dtype", lambda value: plan((5, 4, 3), 2, dtype=value), frozenset({"type"}), where="plan"),
+    Argument("factors", lambda value: ringlet.fold(X, value), where="fold"),
+    Argument(
+        "factors[0]", lambda value: ringlet.fold(X, [value, None, None]), FACTOR, where="fold", said=r"factors\[0\]"
+    ),
+    Argument("paired", lambda value: ringlet.fold(X, [None] * 3, paired=value), FLAG, where="fold"),
+    Argument("shape", lambda value: ringlet.unfold(X, [None] * 3, value), where="unfold", said="shape|factors has"),
+    Argument("size", lambda value: ringlet.windows(value), WHOLE, where="windows"),
+    Argument("mode", lambda value: decompose(X, ringlet.background(value)), FROM_END, where="background"),
+    Argument("trusted", lambda value: ringlet.target(psnr=30, trusted=value), FLAG, where="target"),
+    Argument("cores", lambda value: TensorRing(value), where="TensorRing", said="core"),
+    Argument("cores", lambda value: TensorRing.from_tensorly(value), where="from_tensorly", said="core"),
+    Argument("names", lambda value: TensorRing(RING.cores, names=value), where="TensorRing"),
+    Argument("units", lambda value: TensorRing(RING.cores, units=value), TEXT, where="TensorRing"),
+    Argument("axes", lambda value: RING.transpose(value), where="transpose", said="axes|mode"),
+    Argument("force", lambda value: RING.save("x.ring", force=value), FLAG, where="TensorRing.save"),
+    Argument(
+        "modes", lambda value: ringlet.from_dataframe(TABLE, value, "b"), where="from_dataframe", said="modes|column"
+    ),
     Argument("amount", lambda value: ringlet.budget(value), where="budget"),
     Argument("psnr", lambda value: ringlet.target(psnr=value), POSITIVE, where="target"),
     Argument("client", lambda value: DaskExecutor(value), where="DaskExecutor"),

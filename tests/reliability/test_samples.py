@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from soak.cases import CASES, run_case
+from soak.families import FAMILIES
 from soak.pool import Child
 from soak.table import BEGIN, END, as_table
 
@@ -43,3 +44,9 @@ def test_the_page_shows_the_recorded_counts():
     shown = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
     assert shown.strip() == as_table(recorded["rows"])
     assert sum(row["violated"] for row in recorded["rows"]) == 0
+
+
+def test_every_family_knows_the_code_that_it_is_about():
+    codes = {family.name: family.code() for family in FAMILIES if family.about}
+    assert codes["npy"] == codes["h5"]
+    assert len({codes[name] for name in ("npy", "ring", "checkpoint", "tensor", "kills")}) == 5

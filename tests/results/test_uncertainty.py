@@ -88,3 +88,16 @@ def test_appended_slices_have_errors():
     _, _, data = hidden_case((30, 25, 20), 0.1, 0.2, 6)
     fit = decompose(data[..., :15], 3).extend(data[..., 15:])
     assert (fit.uncertainty((..., slice(15, None))) > 0).all()
+
+
+def test_standard_errors_scale_with_the_data():
+    _, _, data = hidden_case((8, 7, 6), 0.1, 0.3, 4)
+    expected = decompose(data, 2).uncertainty()
+    for scale in (1e-250, 1e250):
+        np.testing.assert_allclose(decompose(scale * data, 2).uncertainty() / scale, expected, rtol=1e-6)
+
+
+def test_a_gross_error_as_large_as_floats_leaves_the_standard_errors_finite():
+    _, _, data = hidden_case((8, 7, 6), 0.1, 0.3, 4)
+    data[0, 0, 0] = 1e300
+    assert np.isfinite(decompose(data, 2, loss="correntropy").uncertainty()).all()

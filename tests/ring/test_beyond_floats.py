@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import ringlet
-from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
-from ringlet.errors import ArgumentError, ArgumentTypeError, ExecutionError, IndexingError
+from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose, fold, plan
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, ExecutionError, IndexingError
 from ringlet.execution import DaskExecutor
 from ringlet.sources.files import load
 
@@ -82,3 +82,35 @@ def test_addresses_without_a_scheduler_are_told(address):
         DaskExecutor.connect(address),
     ):
         pass
+
+
+def test_digits_beyond_what_python_reads_are_no_dtype(ring):
+    for call in (lambda dtype: AWRTRD(dtype=dtype), lambda dtype: plan((5, 4), 2, dtype=dtype), ring.astype):
+        with pytest.raises(ArgumentTypeError):
+            call("9" * 5000)
+
+
+def test_numbers_beyond_floats_are_not_added(ring):
+    for add in (ring.__add__, ring.__radd__, ring.__sub__, ring.__rsub__):
+        with pytest.raises(ArgumentError, match="the summand is a number of about 400 digits"):
+            add(10**400)
+
+
+def test_tensors_that_do_not_fit_into_memory_are_a_budget_error():
+    long = TensorRing([np.ones((1, 10**6, 1))] * 6)
+    for call in (np.asarray, lambda ring: ring[...], lambda ring: ring[:, 0], lambda ring: ring.to_xarray()):
+        with pytest.raises(BudgetError, match=r"a tensor of shape \(1000000, .* does not fit into memory; index a"):
+            call(long)
+    with pytest.raises(BudgetError, match=r"folded tensor of shape \(1000000000000000, 1, 3\) does not fit"):
+        fold(np.zeros((2, 3)), [(10**15, 1), None])
+    with pytest.raises(ArgumentError, match=r"factors\[0\]=.* arrays have at most"):
+        fold(np.zeros((2, 3)), [10**20, None])
+
+
+def test_fits_refuse_indices_of_step_zero_and_ragged_lists(ring):
+    fit = decompose(np.random.default_rng(0).random((4, 3)), 2, solver=AWRTRD(smooth=0.0, sweeps=1))
+    for view in (fit.weights, fit.residuals, fit.zscores, fit.outliers, fit.uncertainty, fit.restored):
+        with pytest.raises(IndexingError, match="the step of a slice cannot be 0"):
+            view(slice(None, None, 0))
+        with pytest.raises(ArgumentError, match="index="):
+            view([[0, 1], [0]])

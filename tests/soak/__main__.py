@@ -2,11 +2,11 @@
 
     python -m soak [--results FOLDER] [--only NAME ...] [--share PART] [--table FILE]
 
-Every batch is recorded with a digest of the code. A run goes on after the batches that this code has behind it.
+Every batch is recorded with a digest of the code that its family is about (`soak.code`). A run goes on after the
+batches that this code has behind it; families whose code has changed begin anew.
 """
 
 import argparse
-import hashlib
 import json
 import sys
 import tempfile
@@ -18,33 +18,27 @@ from soak.families import FAMILIES, in_memory
 from soak.pool import Child
 from soak.table import as_table, write_table
 
-_SOURCE = Path(__file__).parents[2] / "src"
 
-
-def digest():
-    """Of all code of the package."""
-    total = hashlib.sha256()
-    for path in sorted(_SOURCE.rglob("*.py")):
-        total.update(path.relative_to(_SOURCE).as_posix().encode() + path.read_bytes())
-    return total.hexdigest()[:16]
-
-
-def recorded(journal, code):
-    """Batches that this code has behind it."""
+def recorded(journal, family):
+    """Batches of a family that its code has behind it."""
     lines = journal.read_text().splitlines() if journal.exists() else []
-    return [batch for batch in map(json.loads, lines) if batch["code"] == code]
+    known = {"family": family.name, "code": family.code()}
+    return [batch for batch in map(json.loads, lines) if known.items() <= batch.items()]
 
 
-def summary(batches):
-    """Cases, outcomes and violations of every family."""
+def summary(journal):
+    """Cases, outcomes and violations of every family that has been run."""
     rows = []
     for family in FAMILIES:
-        own = [batch for batch in batches if batch["family"] == family.name]
+        own = recorded(journal, family)
+        if not own:
+            continue
         outcomes = sum((Counter(batch["outcomes"]) for batch in own), Counter())
         violated = outcomes.pop("violated", 0)
         rows.append(
             {
                 "promise": family.promise,
+                "code": family.code(),
                 "what": family.what,
                 "cases": violated + outcomes.total(),
                 "outcomes": dict(outcomes.most_common()),
@@ -63,25 +57,25 @@ def main():
     parser.add_argument("--table", type=Path, help="a page whose table is replaced; its numbers go beside it as JSON")
     options = parser.parse_args()
     options.results.mkdir(exist_ok=True)
-    journal, code = options.results / "journal.jsonl", digest()
+    journal = options.results / "journal.jsonl"
     with (
         tempfile.TemporaryDirectory(dir=in_memory()) as folder,
         Child(folder) as child,
     ):
         for family in FAMILIES:
             if not options.only or family.name in options.only:
-                _run(family, options.share, journal, code, child)
-    rows = summary(recorded(journal, code))
+                _run(family, options.share, journal, child)
+    rows = summary(journal)
     sys.stdout.write(as_table(rows) + "\n")
     if options.table is not None:
-        write_table(options.table, rows, code)
+        write_table(options.table, rows)
     sys.exit(any(row["violated"] for row in rows))
 
 
-def _run(family, share, journal, code, child):
+def _run(family, share, journal, child):
     """What is left of a family, batch by batch."""
-    total = max(1, round(family.total * share))
-    first = sum(batch["count"] for batch in recorded(journal, code) if batch["family"] == family.name)
+    total, code = max(1, round(family.total * share)), family.code()
+    first = sum(batch["count"] for batch in recorded(journal, family))
     while first < total:
         count, start = min(family.batch, total - first), time.perf_counter()
         outcomes, violations = family.run_batch(first, count, child)

@@ -183,6 +183,9 @@ def tensor(number, folder):
     numbers = [value for record in done.history for value in (record.loss, record.mean_weight)]
     if not np.isfinite(numbers).all():
         raise ViolationError(f"not finite in the history: {x.shape} {x.dtype} {solver} {done.history[-1]}")
+    for view in (done.restored, done.uncertainty):
+        if not np.isfinite(view()).all():
+            raise ViolationError(f"not finite: {view.__name__} of {x.shape} {x.dtype} {solver}")
     return "finite"
 
 

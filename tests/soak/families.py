@@ -17,9 +17,18 @@ from pathlib import Path
 
 import full_disks
 from ringlet import AWRTRD, decompose
+from soak.code import digest
 from soak.samples import KINDS
 
 _TESTS = Path(__file__).parent.parent
+_CASES = ("soak/cases.py", "soak/mutations.py", "soak/samples.py")
+# A fit of a fixed rank and its checkpoint. Not in it: automatic choices, and what a fit tells afterwards.
+_FITS = (
+    "ringlet.solvers.sawrtrd.run",
+    "ringlet.solvers.sawrtrd.settings",
+    "ringlet.solvers.driver",
+    "ringlet.store.checkpoint",
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,11 @@ class Family:
         Cases of a whole soak.
     batch : int
         Cases that are run and recorded together.
+    about : tuple of str
+        Modules of the package that the promise depends on, with all that they import; a room is all its modules.
+        Empty: the whole package.
+    own : tuple of str
+        Files in ``tests/`` that make the cases.
     run : callable (first, count, child) -> (outcomes, violations), or None
         None: the cases run in the child process.
     """
@@ -46,7 +60,13 @@ class Family:
     what: str
     total: int
     batch: int
+    about: tuple[str, ...]
+    own: tuple[str, ...]
     run: object = None
+
+    def code(self):
+        """A digest of the code that the cases were run for."""
+        return digest(self.about, self.own)
 
     def run_batch(self, first, count, child):
         """Outcomes by word, and a text for every violation."""
@@ -171,28 +191,59 @@ def _suite(*paths):
 
 _DISKS = len(full_disks.KINDS) * len(full_disks.SIZES)
 
+
+def _tests(name, promise, what, *paths):
+    """A family of tests of the suite, whose number the run tells."""
+    return Family(name, promise, what, 1, 1, (), paths, _suite(*paths))
+
+
 FAMILIES = (
-    Family("bad inputs", "R1", "arguments that are refused by name, nothing written", 1, 1, _suite("reliability")),
-    Family("algebra", "R2", "properties of rings and of their Gram matrices", 1, 1, _suite("ring")),
-    Family("references", "R3", "updates and methods against dense references and TensorLy", 1, 1, _suite("baselines")),
-    Family("estimators", "R5", "scikit-learn's checks of estimators", 1, 1, _suite("sklearn_estimators")),
-    Family("tensor", "R6", "zero, constant, huge, tiny and odd tensors", 1000, 50),
-    Family("ring", "R7, R13", "damaged .ring files", 20_000, 1000),
-    Family("checkpoint", "R7, R13", "damaged checkpoints", 20_000, 500),
-    Family("forged", "R8", ".ring files made to deceive", 1, 1, _suite("store/test_hostile_ringfiles.py")),
-    *(Family(kind, "R9", f"damaged {kind} files", 3000, 250) for kind in KINDS),
+    _tests("bad inputs", "R1", "arguments that are refused by name, nothing written", "reliability"),
+    _tests("algebra", "R2", "properties of rings and of their Gram matrices", "ring"),
+    _tests("references", "R3", "updates and methods against dense references and TensorLy", "baselines"),
+    _tests("estimators", "R5", "scikit-learn's checks of estimators", "sklearn_estimators"),
+    Family("tensor", "R6", "zero, constant, huge, tiny and odd tensors", 1000, 50, ("ringlet.api",), _CASES),
+    Family("ring", "R7, R13", "damaged .ring files", 20_000, 1000, ("ringlet.store.ringfile",), _CASES),
+    Family("checkpoint", "R7, R13", "damaged checkpoints", 20_000, 500, _FITS, (*_CASES, "checkpointed_fits.py")),
+    _tests("forged", "R8", ".ring files made to deceive", "store/test_hostile_ringfiles.py"),
+    *(Family(kind, "R9", f"damaged {kind} files", 3000, 250, ("ringlet.sources",), _CASES) for kind in KINDS),
+    _tests("bombs", "R9", "bombs, links and lost chunks", "sources/test_bombs.py", "sources/test_links.py"),
+    Family("kills", "R10", "fits killed at random instants", 300, 50, _FITS, ("killing.py",), _killed("moments")),
+    _tests("operations", "R11", "fits killed at file operations", "store/test_checkpoint_killed.py"),
     Family(
-        "bombs", "R9", "bombs, links and lost chunks", 1, 1, _suite("sources/test_bombs.py", "sources/test_links.py")
+        "full disks",
+        "R12",
+        "outputs on a full disk",
+        _DISKS,
+        len(full_disks.SIZES),
+        ("ringlet.store.outputs",),
+        ("full_disks.py",),
+        _full_disk,
     ),
-    Family("kills", "R10", "fits killed at random instants", 300, 50, _killed("moments")),
-    Family("operations", "R11", "fits killed at file operations", 1, 1, _suite("store/test_checkpoint_killed.py")),
-    Family("full disks", "R12", "outputs on a full disk", _DISKS, len(full_disks.SIZES), _full_disk),
-    Family("faults", "R12", "file operations that fail", 1, 1, _suite("store/test_atomic.py", "store/test_outputs.py")),
-    Family("workers", "R14", "workers killed at random instants", 50, 10, _workers),
-    Family("plans", "R15", "plans, and memory against them", 1, 1, _suite("solvers/engine/test_fit_plan.py")),
-    Family("interrupts", "R16", "fits interrupted at random instants", 300, 50, _killed("interrupts")),
-    Family("process", "R16", "signals and exit codes of the command", 1, 1, _suite("cli/test_process.py")),
-    Family("threads", "R17", "the same bits on threads and clusters", 1, 1, _suite("execution")),
-    Family("locks", "R18", "several processes on one checkpoint", 1, 1, _suite("store/test_checkpoint.py")),
-    Family("leaks", "R20", "small fits one after the other", 1000, 200),
+    _tests("faults", "R12", "file operations that fail", "store/test_atomic.py", "store/test_outputs.py"),
+    Family(
+        "workers",
+        "R14",
+        "workers killed at random instants",
+        50,
+        10,
+        (*_FITS, "ringlet.execution"),
+        ("cluster_fits.py", "soak/families.py"),
+        _workers,
+    ),
+    _tests("plans", "R15", "plans, and memory against them", "solvers/engine/test_fit_plan.py"),
+    Family(
+        "interrupts",
+        "R16",
+        "fits interrupted at random instants",
+        300,
+        50,
+        _FITS,
+        ("killing.py",),
+        _killed("interrupts"),
+    ),
+    _tests("process", "R16", "signals and exit codes of the command", "cli/test_process.py"),
+    _tests("threads", "R17", "the same bits on threads and clusters", "execution"),
+    _tests("locks", "R18", "several processes on one checkpoint", "store/test_checkpoint.py"),
+    Family("leaks", "R20", "small fits one after the other", 1000, 200, ("ringlet.api",), _CASES),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 MEMORY = 600_000_000  # bytes more than a child has after its imports
 _TESTS = Path(__file__).parent.parent
-SECONDS = 60.0  # of a case
+SECONDS = 60.0  # of the processor, for a case
 
 
 class Child:
@@ -50,5 +50,7 @@ class Child:
         code, self._process = self._process.wait(), None
         return (
             "violated",
-            f"more than {self._seconds:g} s" if code == -signal.SIGALRM else f"the process ended with exit code {code}",
+            f"more than {self._seconds:g} s"
+            if code in (-signal.SIGPROF, -signal.SIGALRM)
+            else f"the process ended with exit code {code}",
         )

@@ -15,9 +15,9 @@ def as_table(rows):
     return "\n".join([*lines, f"| | All | {cases:,} | | {violated} |"])
 
 
-def write_table(page, rows, code):
+def write_table(page, rows):
     """Replace the table of a page, and write its numbers beside it."""
-    page.with_suffix(".json").write_text(json.dumps({"code": code, "rows": rows}, indent=1) + "\n")
+    page.with_suffix(".json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     page.write_text(f"{before}{BEGIN}\n\n{as_table(rows)}\n\n{END}{after}")

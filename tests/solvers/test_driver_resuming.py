@@ -80,7 +80,7 @@ def test_a_fit_of_a_chunked_store_is_resumed_and_told_from_one_of_an_array(quick
     store[...] = HOLED
     solver = SAWRTRD(smooth=0.0, samples=60, sweeps=6, tol=0)
     whole = decompose(store, RANK, solver=solver)
-    for last in range(1, 6):
+    for last in (1, 3, 5):
         folder = quick_path / f"{last}.ckpt"
         decompose(store, RANK, solver=solver, checkpoint=folder, callback=lambda state, last=last: state.sweep == last)
         assert bits(decompose(quick_path / "x.zarr", RANK, solver=solver, checkpoint=folder)) == bits(whole)

@@ -12,7 +12,7 @@ X = np.where(RNG.random((8, 7, 6)) < 0.2, np.nan, RNG.random((8, 7, 6)))
 DATA = {
     "plain": X,
     "tiny": X * 1e-200,
-    "huge": X * 1e100,
+    "huge": X * 1e250,
     "zero": np.zeros((6, 5, 4)),
     "constant": np.full((6, 5), 3.0),
 }
@@ -70,3 +70,13 @@ def test_a_loss_beyond_floats_is_the_largest_float():
     for loss in ("correntropy", "cauchy", "huber", "l2"):
         fit = decompose(X * 1e300, 2, solver=AWRTRD(smooth=0.0, sweeps=3, tol=0, loss=loss))
         assert all(np.isfinite(record.loss) for record in fit.history)
+
+
+def test_learned_losses_judge_entries_alike_at_any_scale():
+    rng = np.random.default_rng(0)
+    x = np.einsum("ai,bi,ci->abc", *[rng.random((length, 2)) for length in (16, 12, 8)])
+    x[rng.random(x.shape) < 0.05] = 0.0
+    expected = np.asarray(decompose(x, 2, loss="learned", sweeps=10).ring)
+    for scale in (1e-250, 1e250):
+        ring = decompose(scale * x, 2, loss="learned", sweeps=10).ring
+        np.testing.assert_allclose(np.asarray(ring) / scale, expected, rtol=1e-4, atol=1e-6)

@@ -26,23 +26,23 @@ def assert_nothing_is_lost(found):
     assert all(outcome["left"] == ["lock", "slot-0.safetensors", "slot-1.safetensors"] for outcome in found)
 
 
-def test_a_fit_killed_at_30_random_instants_ends_in_the_same_bits(quick_path):
-    found = outcomes("moments", str(quick_path), "30", "0")
-    assert len(found) == 30
+def test_a_fit_killed_at_random_instants_ends_in_the_same_bits(quick_path):
+    found = outcomes("moments", str(quick_path), "12", "0")
+    assert len(found) == 12
     assert_nothing_is_lost(found)
-    assert len({outcome["saved"] for outcome in found}) > 3  # kills came early and late
+    assert len({outcome["saved"] for outcome in found}) > 2  # kills came early and late
 
 
-def test_a_fit_killed_before_or_after_any_file_operation_ends_in_the_same_bits(quick_path):
+def test_a_fit_killed_before_any_file_operation_ends_in_the_same_bits(quick_path):
     found = outcomes("operations", str(quick_path))
     assert_nothing_is_lost(found)
     operations = Counter(outcome["operation"] for outcome in found)
-    assert operations["replace"] == 2 * 3  # before and after, in three sweeps
-    assert operations["fsync"] == 2 * (1 + 2 * 3)  # the folder's name, then every file and the folder
-    assert operations["writelines"] == 2 * 3
+    assert operations["replace"] == 3  # sweeps
+    assert operations["fsync"] == 1 + 2 * 3  # the folder's name, then every file and the folder
+    assert operations["writelines"] == 3
 
 
-def test_a_fit_interrupted_at_30_random_instants_ends_in_the_same_bits(quick_path):
-    found = outcomes("interrupts", str(quick_path), "30", "0")
-    assert len(found) == 30
+def test_a_fit_interrupted_at_random_instants_ends_in_the_same_bits(quick_path):
+    found = outcomes("interrupts", str(quick_path), "12", "0")
+    assert len(found) == 12
     assert_nothing_is_lost(found)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_range
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.sources import ArraySource, ChunkedSource, Source, as_source
 from ringlet.sources.base import aligned_blocks, slabs
@@ -159,6 +160,7 @@ def open_input(
 def _without_value(given: Input, missing: float) -> Input:
     if isinstance(missing, bool) or not isinstance(missing, Real):
         raise ArgumentTypeError(f"missing={missing!r} is not a number; entries that equal it count as missing")
+    check_range("missing", missing)
     return given if isnan(missing) else replace(given, source=without_value(given.source, missing))
 
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ringlet.api import Rank, decompose
+from ringlet.checks import check_flag, check_path
 from ringlet.errors import ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.restoration.clean_array import CleanArray
@@ -149,8 +148,8 @@ def restore(
     (3, 3, 3)
     """
     cleaning = Cleaning(detail, keep, trust_known)
-    _check_flag("trust_known", trust_known)
-    _check_flag("force", force)
+    check_flag("trust_known", trust_known)
+    check_flag("force", force)
     path = None if output is None else _checked_path(output)
     if path is not None:
         check_outputs([path], force=force)  # before the data are opened: decoding a video is work
@@ -190,12 +189,8 @@ def restore(
     return fit
 
 
-def _check_flag(name: str, value: object) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise ArgumentTypeError(f"{name}={value!r} is not allowed; give True or False")
-
-
 def _checked_path(output: object) -> Path:
     if not isinstance(output, str | os.PathLike):
         raise ArgumentTypeError(f"output={output!r} is not a path; give e.g. output='clean.npy', or leave it out")
+    check_path("output", output)
     return Path(output)

@@ -4,13 +4,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf, nan
+from sys import float_info
 from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
 from ringlet.ring import TensorRing
 
-__all__ = ["Callback", "RunState", "Rung", "Saved", "Snapshot", "State", "Status", "SweepRecord", "SweepReport"]
+__all__ = [
+    "LARGEST_LOSS",
+    "Callback",
+    "RunState",
+    "Rung",
+    "Saved",
+    "Snapshot",
+    "State",
+    "Status",
+    "SweepRecord",
+    "SweepReport",
+]
+
+LARGEST_LOSS = float_info.max  # a loss has the data's units squared, which for data of 1e300 are beyond floats
 
 # All that a fit under way knows and could not compute again: arrays and numbers by name.
 RunState: TypeAlias = Mapping[str, NDArray[Any] | float]

@@ -54,7 +54,13 @@ def evaluate(
     given = index if isinstance(index, tuple) else (index,)
     if any(item is None for item in given):
         raise ArgumentError("index holds np.newaxis (None), which is not allowed; add axes to the result")
-    if _arrays(given) > 1 or any(np.asarray(item).ndim > 1 for item in given if _is_array(item)):
+    if any(isinstance(item, slice) and item.step == 0 for item in given):
+        raise IndexingError(f"index={index!r} is not allowed; the step of a slice cannot be 0")
+    try:
+        several = _arrays(given) > 1 or any(np.asarray(item).ndim > 1 for item in given if _is_array(item))
+    except ValueError:  # a ragged list
+        raise _index_error(index, shape) from None
+    if several:
         return _entries(compute, _coordinates(given, shape), shape, dtype, chunks)
     chosen = _chosen(given, shape)
     lengths = chosen.lengths(shape)

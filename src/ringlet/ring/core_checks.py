@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ringlet.checks import check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring.chain import Core
 
@@ -16,7 +17,7 @@ def frozen_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
     """The cores of a ring, checked, in one floating dtype, read-only."""
     if isinstance(cores, np.ndarray) and cores.ndim == 3:
         raise ArgumentTypeError("cores must be a sequence of 3-D arrays, not a single one; write [core]")
-    if not isinstance(cores, Iterable):
+    if not isinstance(cores, Iterable) or (isinstance(cores, np.ndarray) and cores.ndim == 0):
         raise ArgumentTypeError(f"cores must be a sequence of 3-D arrays, not {cores!r}")
     arrays = [_as_array(core, k) for k, core in enumerate(cores)]
     if not arrays:
@@ -78,7 +79,7 @@ def mode_names(names: Sequence[str] | None, order: int) -> tuple[str, ...] | Non
     """Names of the modes, one each, if there are any."""
     if names is None:
         return None
-    listed = tuple(names) if isinstance(names, Iterable) and not isinstance(names, str) else (None,)
+    listed = check_sequence("names", names, "one string a mode") if not isinstance(names, str) else (None,)
     if not all(isinstance(name, str) for name in listed):
         raise ArgumentTypeError(f"names must be a sequence of strings, one per mode, not {names!r}")
     if len(listed) != order:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ringlet.amounts import format_bytes
-from ringlet.checks import check_range
+from ringlet.checks import allocating, check_range, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring import algebra
 from ringlet.ring.arrays import Array64
@@ -169,7 +169,8 @@ class TensorRing:
 
     def __getitem__(self, key: object) -> Any:
         """Evaluate a block, with NumPy's indexing rules."""
-        return evaluate_index(self._even(), key)
+        with allocating(f"that part of a tensor of shape {self.shape}", "index a smaller one"):
+            return evaluate_index(self._even(), key)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Evaluate the whole tensor."""
@@ -177,7 +178,8 @@ class TensorRing:
             raise ArgumentError("a TensorRing is not stored densely, so copy=False is impossible; leave copy out")
         if len(self._cores) > _MOST_AXES:
             raise ArgumentError(f"the ring has {len(self._cores)} modes, arrays have at most {_MOST_AXES}; index some")
-        return dense_block(self._even()).astype(dtype or self.dtype, copy=False)
+        with allocating(f"a tensor of shape {self.shape}", "index a part of the ring"):
+            return dense_block(self._even()).astype(dtype or self.dtype, copy=False)
 
     def entries(self, coordinates: ArrayLike) -> NDArray[Any]:
         """Single entries, in batches of bounded memory.
@@ -307,6 +309,7 @@ class TensorRing:
     def __add__(self, other: TensorRing | float) -> TensorRing:
         """Add a ring of the same shape (ranks add) or a number (ranks grow by 1, unless it is 0)."""
         if isinstance(other, Real):
+            check_range("the summand", other)
             number = float(other)
             if not isfinite(number):
                 raise ArgumentError(f"only a finite number can be added to a ring, not {number}")
@@ -324,6 +327,7 @@ class TensorRing:
 
     def __sub__(self, other: TensorRing | float) -> TensorRing:
         if isinstance(other, Real):
+            check_range("the summand", other)
             return self + -float(other)
         if isinstance(other, TensorRing):
             return self + (-other)
@@ -343,7 +347,8 @@ class TensorRing:
             return self._like(algebra.scale(self._cores, factor))
         if isinstance(other, TensorRing):
             self._check_same_shape(other)
-            return TensorRing(algebra.hadamard(self._cores, other._cores), names=self._common_names(other))
+            with allocating("the product of the rings", "round them to lower ranks first"):
+                return TensorRing(algebra.hadamard(self._cores, other._cores), names=self._common_names(other))
         _refuse_array(other)
         return NotImplemented
 
@@ -472,7 +477,7 @@ class TensorRing:
         """
         try:
             wanted = np.dtype(dtype)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, SyntaxError):
             raise ArgumentTypeError(f"a TensorRing is float32 or float64, not {dtype!r}") from None
         if wanted not in (np.float32, np.float64):
             raise ArgumentTypeError(f"a TensorRing is float32 or float64, not {wanted}")
@@ -573,7 +578,7 @@ class TensorRing:
         >>> TensorRing.from_tensorly(ring.to_tensorly()).rank
         (1, 3)
         """
-        return cls(list(tr))
+        return cls(tr)
 
     # Checks ---------------------------------------------------------------------------------------------
 
@@ -592,7 +597,7 @@ class TensorRing:
 
     def _check_order(self, axes: Any) -> tuple[int, ...]:
         """All modes in the order of an axes argument."""
-        order = self._check_axes(tuple(axes), "axes")
+        order = self._check_axes(check_sequence("axes", axes, "the modes in their new order"), "axes")
         if len(order) != self.ndim:
             raise ArgumentError(f"axes={order} names {len(order)} modes, but the tensor has {self.ndim}")
         return order

@@ -23,6 +23,7 @@ _MOST_LEVERAGE = 0.5  # penalties on the cores keep it from growing further
 _NOMINAL = 0.9  # share of the errors within 1.645 standard errors, for which these are calibrated
 _NORMAL_QUANTILE = 1.645  # of that share
 _KERNEL_WIDTH = 5.0  # deviations: how the validation error leaves gross errors out
+_NO_WEIGHT = 50.0 * _KERNEL_WIDTH  # deviations: the kernel is zero in floats from 39 widths on
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,5 +119,7 @@ def _trusted_rms(residuals: Array64, varied: NDArray[np.bool_]) -> float:
     deviation = 1.4826 * float(np.median(np.abs(residuals[varied]))) if varied.any() else 0.0
     if deviation <= 0.0:
         return 0.0
-    weights = np.exp(-0.5 * (residuals / (_KERNEL_WIDTH * deviation)) ** 2)
-    return float(np.sqrt(weights @ residuals**2 / weights.sum()))
+    with np.errstate(over="ignore"):  # a quotient beyond floats is cut off too
+        squares = np.minimum(np.abs(residuals / deviation), _NO_WEIGHT) ** 2  # of the residuals could overflow
+    weights = np.exp(-0.5 / _KERNEL_WIDTH**2 * squares)
+    return deviation * float(np.sqrt(weights @ squares / weights.sum()))

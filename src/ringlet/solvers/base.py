@@ -277,7 +277,7 @@ def _working_precision(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype, as one object for all the ways to write it."""
     try:
         given: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
         given = np.dtype(object)
     if given not in (np.dtype("f4"), np.dtype("f8")):
         raise ArgumentTypeError(f"dtype={dtype!r} is not supported; allowed are 'float32' and 'float64'")

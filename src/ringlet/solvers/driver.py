@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from math import inf
-from sys import float_info
 from time import perf_counter
 from typing import Protocol
 
@@ -10,12 +9,11 @@ import numpy as np
 
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.results.progress import ProgressLine
-from ringlet.results.records import Callback, Saved, State, Status, SweepRecord, SweepReport
+from ringlet.results.records import LARGEST_LOSS, Callback, Saved, State, Status, SweepRecord, SweepReport
 from ringlet.solvers.base import HurriedRun, PreparedRun, ResumableRun, Run, StopRule
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
 
-_LARGEST = float_info.max  # a loss has the data's units squared, which for data of 1e300 are beyond floats
 _RECENT = 5  # sweeps whose mean time is taken for the next, and whose least for a short one
 _CLOSING = 2.0  # short sweeps that a run may want at its end: they must fit into the time left after the next sweep
 
@@ -83,7 +81,7 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
                 sweep=number,
                 seconds=perf_counter() - start,
                 change=report.change,
-                loss=min(report.loss, _LARGEST),
+                loss=min(report.loss, LARGEST_LOSS),
                 sigma=report.sigma,
                 mean_weight=report.mean_weight,
                 held_out=report.held_out,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ringlet.amounts import parse_bytes
-from ringlet.checks import check_number
+from ringlet.checks import check_flag, check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["RankChoice", "background", "budget", "target"]
@@ -141,4 +141,5 @@ def target(*, psnr: float, trusted: bool = False) -> RankChoice:
     35
     """
     check_number("psnr", psnr, above=0)
+    check_flag("trusted", trusted)
     return RankChoice(psnr=psnr, trusted=bool(trusted))

@@ -46,7 +46,10 @@ def open_file(path: Path) -> IO[bytes]:
         It is not there, or may not be read.
     """
     # Without O_NONBLOCK opening a pipe waits for somebody to write to it.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except ValueError:
+        raise FormatError("cannot be read: no file can have this name") from None  # with a null character, for instance
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise FormatError("not a regular file")

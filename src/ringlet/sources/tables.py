@@ -4,7 +4,7 @@ pandas is not imported before a table is given.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 from types import ModuleType
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.sources.annotations import mode_names
 from ringlet.sources.dtypes import as_dtype
@@ -173,7 +174,10 @@ def from_dataframe(df: Any, modes: Sequence[Any], value: Any) -> Any:
         import xarray
     except ImportError as error:
         raise MissingDependencyError('from_dataframe needs xarray: pip install "ringlet[xarray]"') from error
-    wanted = [modes] if isinstance(modes, str) else list(modes)
+    wanted = [modes] if isinstance(modes, str) else list(check_sequence("modes", modes, "names of columns"))
+    unusable = [name for name in (*wanted, value) if not isinstance(name, Hashable)]
+    if unusable:
+        raise ArgumentTypeError(f"{unusable[0]!r} cannot be the name of a column; give modes and value as names")
     if len(wanted) < 2 or len(set(wanted)) < len(wanted):
         raise ArgumentError(f"modes={modes!r} is not allowed; give at least two different names")
     flat = df.reset_index() if set(wanted) & set(df.index.names) else df

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from ringlet.checks import check_path
+from ringlet.checks import check_flag, check_path
 from ringlet.errors import ArgumentError, OutputError, OutputExistsError, RingletError
 from ringlet.sources.kinds import holds_only_pictures, is_zarr
 from ringlet.sources.paths import exists, is_folder
@@ -51,6 +51,7 @@ def check_outputs(paths: Iterable[str | os.PathLike[str]], *, force: bool) -> No
     Traceback (most recent call last):
     ringlet.errors.ArgumentError: cannot write nowhere/x.ring: its directory does not exist; create it first
     """
+    check_flag("force", force)
     targets: set[Path] = set()
     for path in paths:
         target = output_target(path)

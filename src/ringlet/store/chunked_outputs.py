@@ -17,7 +17,7 @@ from ringlet.sources.base import Chunks, aligned_blocks
 from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.stores import import_h5py, import_zarr
 from ringlet.store.atomic import atomic_folder, atomic_output, check_outputs
-from ringlet.store.plain_files import ForgivingFile
+from ringlet.store.plain_files import ForgivingFile, forgiving_file
 
 __all__ = ["ChunkWriter", "NewArray", "default_chunks", "write_store"]
 
@@ -152,16 +152,12 @@ class ChunkWriter:
 @contextmanager
 def _hdf5_dataset(path: str | os.PathLike[str], new: NewArray) -> Iterator[Any]:
     h5py = import_h5py()
-    with atomic_output(path) as temporary, ForgivingFile(temporary) as plain:
-        try:
-            with h5py.File(plain, "w") as file:
-                dataset = file.create_dataset(new.key or "tensor", new.shape, new.dtype, chunks=new.chunk_shape)
-                for dimension, name in zip(dataset.dims, new.names or (), strict=False):
-                    dimension.label = name
-                dataset.attrs.update(new.attributes)
-                yield _Checked(dataset, plain)
-        finally:
-            plain.check()  # it is the reason of whatever else went wrong
+    with atomic_output(path) as temporary, forgiving_file(temporary) as plain, h5py.File(plain, "w") as file:
+        dataset = file.create_dataset(new.key or "tensor", new.shape, new.dtype, chunks=new.chunk_shape)
+        for dimension, name in zip(dataset.dims, new.names or (), strict=False):
+            dimension.label = name
+        dataset.attrs.update(new.attributes)
+        yield _Checked(dataset, plain)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ringlet.sources.table_files import import_table_library
 from ringlet.sources.tables import is_table
 from ringlet.sources.tiff_files import TIFF_AXES, import_tifffile
 from ringlet.store.atomic import atomic_output
+from ringlet.store.plain_files import forgiving_file
 
 __all__ = ["write_labelled", "write_netcdf", "write_table", "write_tiff"]
 
@@ -33,9 +34,9 @@ def write_tiff(path: Path, array: NDArray[Any], names: tuple[str, ...] | None = 
     axes = "".join(_LETTERS.get(name, "") or name.removeprefix("axis ") for name in names or ())
     metadata = {"axes": axes} if len(axes) == array.ndim else None
     colours = axes.endswith("S") and array.shape[-1] in (3, 4)
-    with atomic_output(path) as temporary:
+    with atomic_output(path) as temporary, forgiving_file(temporary) as file:
         import_tifffile().imwrite(
-            temporary, array, photometric="rgb" if colours else "minisblack", metadata=metadata, compression=None
+            file, array, photometric="rgb" if colours else "minisblack", metadata=metadata, compression=None
         )
 
 
@@ -44,12 +45,22 @@ def write_netcdf(path: Path, content: Any, *, version: int = 4) -> None:
     xarray = import_netcdf("netcdf3" if version == 3 else "netcdf")
     dataset = content if isinstance(content, xarray.Dataset) else content.to_dataset(name=content.name or "tensor")
     packed = dataset.assign({name: _clipped(array) for name, array in dataset.data_vars.items()})
-    settings = {"engine": "scipy", "format": "NETCDF3_64BIT"} if version == 3 else {"engine": "h5netcdf"}
     with atomic_output(path) as temporary:
         try:
-            packed.to_netcdf(temporary, **settings)
+            if version == 3:
+                packed.to_netcdf(temporary, engine="scipy", format="NETCDF3_64BIT")
+            else:
+                _write_netcdf4(temporary, packed, xarray)
         except (TypeError, ValueError) as error:  # attributes and dtypes that the format does not have
             raise OutputError(f"cannot write {path}: {error}") from error
+
+
+def _write_netcdf4(path: Path, dataset: Any, xarray: Any) -> None:
+    """Write through a plain file: HDF5 would end the process on a full disk."""
+    import h5netcdf
+
+    with forgiving_file(path) as plain, h5netcdf.File(plain, "w") as file:
+        dataset.dump_to_store(xarray.backends.H5NetCDFStore(file))
 
 
 def write_table(path: Path, content: Any, kind: str) -> None:

@@ -2,7 +2,8 @@
 
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ringlet.store.atomic import atomic_output, check_outputs
 
-__all__ = ["ForgivingFile", "write_npy"]
+__all__ = ["ForgivingFile", "forgiving_file", "write_npy"]
 
 _PART_ENTRIES = 1 << 22  # that are in memory at a time
 
@@ -128,3 +129,13 @@ class ForgivingFile(io.RawIOBase):
         """Raise the error, if there was one."""
         if self.error is not None:
             raise self.error
+
+
+@contextmanager
+def forgiving_file(path: Path) -> Iterator[ForgivingFile]:
+    """A forgiving file that exists; in the end its error is raised, whatever else went wrong because of it."""
+    with ForgivingFile(path) as file:
+        try:
+            yield file
+        finally:
+            file.check()

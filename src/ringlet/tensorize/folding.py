@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ringlet.checks import allocating, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.tensorize.layout import Factors, Layout, layout_for, whole_number
 
@@ -53,9 +54,10 @@ def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> N
     layout = layout_for(array.shape, factors, paired)
     if masked is None and array.dtype.kind in "iu" and layout.padded != array.shape:
         masked = np.zeros(array.shape, bool)
-    if masked is not None:
-        return np.ma.MaskedArray(_fold(layout, array, 0), mask=_fold(layout, masked, True))
-    return _fold(layout, array, np.nan if array.dtype.kind in "fc" else 0)
+    with allocating(f"the folded tensor of shape {layout.folded}", "give smaller factors or windows, or larger steps"):
+        if masked is not None:
+            return np.ma.MaskedArray(_fold(layout, array, 0), mask=_fold(layout, masked, True))
+        return _fold(layout, array, np.nan if array.dtype.kind in "fc" else 0)
 
 
 def unfold(y: ArrayLike, factors: Sequence[Factors], shape: Sequence[int], *, paired: bool = False) -> NDArray[Any]:
@@ -87,7 +89,8 @@ def unfold(y: ArrayLike, factors: Sequence[Factors], shape: Sequence[int], *, pa
     >>> np.array_equal(ringlet.unfold(y, factors, x.shape), x)
     True
     """
-    layout = layout_for(tuple(whole_number("shape", length, at_least=0) for length in shape), factors, paired)
+    lengths = check_sequence("shape", shape, "the length of every mode")
+    layout = layout_for(tuple(whole_number("shape", length, at_least=0) for length in lengths), factors, paired)
     array, masked = _array_and_mask("y", y)
     if array.shape != layout.folded:
         raise ArgumentError(

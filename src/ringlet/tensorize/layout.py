@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from operator import index
+from sys import maxsize
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.checks import check_flag, check_range
 from ringlet.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["Factors", "Layout", "Windows", "layout_for", "whole_number", "windows"]
@@ -155,6 +157,7 @@ def layout_for(shape: tuple[int, ...], factors: Sequence[Factors], paired: bool)
             f"factors has {len(factors)} entries but the tensor has {len(shape)} modes; give one for every mode, "
             f"None to leave it whole{_EXAMPLE}"
         )
+    check_flag("paired", paired)
     modes = tuple(_mode(number, length, factors[number]) for number, length in enumerate(shape))
     counts = {len(mode.factors) for mode in modes if len(mode.factors) > 1}
     if paired and len(counts) > 1:
@@ -192,6 +195,9 @@ def whole_number(name: str, value: object, *, at_least: int) -> int:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
         raise ArgumentTypeError(f"{name}={value!r} is not a whole number") from None
+    check_range(name, number)
     if isinstance(value, bool) or number < at_least:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be a whole number of at least {at_least}")
+    if number > maxsize:
+        raise ArgumentError(f"{name}={value!r} is not allowed; arrays have at most {maxsize} entries")
     return number

@@ -114,7 +114,7 @@ def test_exactly_fitted_data_stop_by_themselves():
 def test_tensors_of_any_order_are_fitted(order):
     shape = {2: (20, 15), 5: (5, 4, 6, 3, 5), 8: (3, 2, 3, 2, 3, 2, 3, 2)}[order]
     truth = dense(random_cores(shape, (2,) * order, seed=3))
-    solver = SAWRTRD(smooth=0.0, samples=10**9, sweeps=300, tol=0, loss="l2")
+    solver = SAWRTRD(smooth=0.0, samples=10**9, sweeps=100, tol=0, loss="l2")
     best = min(
         np.linalg.norm(np.asarray(decompose(truth, 2, solver=solver, seed=seed).ring) - truth) for seed in range(2)
     )

@@ -59,7 +59,7 @@ def test_growth_does_not_hang_on_the_seed():
     truth = np.multiply.outer(grey, rng.standard_normal(3) + 2) + np.multiply.outer(hue, rng.standard_normal(3))
     x, observed = spoiled(truth, 0.3, 0.0, noise=0.03 * np.ptp(truth))
     x += np.where(rng.random(x.shape) < 0.2, rng.normal(0, 0.7 * np.ptp(truth), x.shape), 0)
-    errors = [error(decompose(x, mask=observed, seed=seed), truth) for seed in range(4)]
+    errors = [error(decompose(x, mask=observed, seed=seed), truth) for seed in range(2)]
     assert max(errors) < 1.15 * min(errors)
 
 

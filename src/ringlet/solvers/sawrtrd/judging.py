@@ -87,7 +87,7 @@ class Judge:
     def weights(self, cores: Sequence[Core]) -> NDArray[np.float32]:
         """Probability of being right for every entry; 0 where nothing is observed."""
         values, observed = self.source.read((slice(None),) * len(cores))
-        ring: NDArray[Any] = dense_block(cores) * np.float32(self.data_range)
+        ring: NDArray[Any] = dense_block(cores) * cores[0].dtype.type(self.data_range)
         model, (weights,) = judge_entries([Entries(values, observed, ring, self.unseen)])
         known = np.ones(values.shape, np.bool_) if observed is None else observed
         atoms = model.outliers.atoms[model.outliers.cell(np.where(known, values, 0))]

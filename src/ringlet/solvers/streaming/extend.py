@@ -13,7 +13,7 @@ import numpy as np
 
 from ringlet.execution import Threads
 from ringlet.results.fit import ExtendOptions, Fit
-from ringlet.results.records import Status, SweepRecord
+from ringlet.results.records import LARGEST_LOSS, Status, SweepRecord
 from ringlet.ring import TensorRing
 from ringlet.ring.gram import relative_change
 from ringlet.robust import Kernel
@@ -55,7 +55,8 @@ class RingExtender:
                     work.refresh()
                 pilot = work.settle()
                 change = relative_change(work.rows, before)
-                loss, sigma = pilot.loss * state.data_range**2, pilot.kernel.width * state.data_range
+                loss = min(pilot.loss * state.data_range * state.data_range, LARGEST_LOSS)
+                sigma = pilot.kernel.width * state.data_range
                 history.append(SweepRecord(number, perf_counter() - start, change, loss, sigma, pilot.mean_weight))
             past = work.past.with_slices(work.cores[slices.mode], work.trusted)
             return work.ring(), tuple(history), replace(state, past=past)
