@@ -24,8 +24,8 @@ from ringlet.ring.gram import KroneckerSum
 __all__ = ["conjugate_solve", "rows_at_once", "scratch_numbers"]
 
 _MOST_STEPS = 12  # after them the direction is taken as it is
-_LEAST_GAIN = 0.01  # a step that gains less than this part of what all steps have gained is the last
-_LEFT_OUT = 0.1  # of the shift: the norms of the terms that are left out sum to less
+_LEAST_GAIN = 0.03  # a step that gains less than this part of what all steps have gained is the last
+_LEFT_OUT = 0.3  # of the shift: the norms of the terms that are left out sum to less
 _RELATIVE_RIDGE = 1e-10  # the shift is at least 1e-10 ||G||_F, as in a factorisation
 _BLOCK_NUMBERS = 1 << 20  # between the two products with a block of rows
 _VECTORS = 8  # arrays of the size of a block of rows: d, x, r, z, p, q and temporaries
@@ -48,7 +48,7 @@ def scratch_numbers(sides: tuple[int, int], terms: int) -> int:
 
 
 def conjugate_solve(gram: KroneckerSum, shifts: float | Array64, rows: Floats, mapper: Mapper = map) -> Floats:
-    """``h`` with ``h_i (G + lambda_i I) = d_i`` for every row, to about a hundredth of what the solution gains.
+    """``h`` with ``h_i (G + lambda_i I) = d_i`` for every row, up to about a hundredth of what the solution gains.
 
     Parameters
     ----------
