@@ -113,7 +113,7 @@ def _solve_seconds(core: CoreCost, terms: int, repeats: int) -> float:
     from scipy.linalg.lapack import dpotrf
 
     plan = core.plan
-    if not core.exact:
+    if not core.solve.exact:
         return PLANNED_STEPS * _step_seconds(plan, terms, repeats)
     size = plan.alpha * plan.beta
     lower = np.asfortranarray(np.eye(size, dtype=np.float32))  # repeated solves with it do not change the result

@@ -45,8 +45,8 @@ def test_solution_is_close_to_that_of_a_dense_solver(relative, dtype):
     shifts = level * (np.geomspace(0.01, 10.0, len(rows)) if isinstance(relative, str) else relative)
     found, expected = conjugate_solve(gram, shifts, rows), dense_solution(gram, shifts, rows)
     assert found.dtype == rows.dtype
-    assert abs(lost(found, expected, rows)) < 0.01
-    np.testing.assert_allclose(found, expected, atol=0.1 * np.abs(expected).max())
+    assert abs(lost(found, expected, rows)) < 0.03
+    np.testing.assert_allclose(found, expected, atol=0.2 * np.abs(expected).max())
 
 
 def test_one_kronecker_product_is_solved_in_one_step():
@@ -97,7 +97,7 @@ def test_waves_have_shifts_of_their_own():
     system = np.kron(np.eye(len(rows)), gram.dense() + ridge * np.eye(gram.size))
     system += smooth * np.kron(along, np.eye(gram.size))
     expected = np.linalg.solve(system, rows.ravel()).reshape(rows.shape)
-    assert abs(lost(found, expected, rows)) < 0.01
+    assert abs(lost(found, expected, rows)) < 0.03
 
 
 def test_plans_know_which_solve_and_its_memory():

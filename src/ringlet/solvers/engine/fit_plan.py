@@ -44,10 +44,9 @@ class CoreCost:
         Bytes of the data looked at; of data in chunks, bytes of the chunks that are read.
     memory : int
         Working memory in bytes, beside the cores and data in memory.
+    solve : SolvePlan
     grid : tuple of int
         Along every mode, into how many regions stored data are cut that are looked at whole; empty if they are not.
-    exact : bool
-        The solve factors the Gram matrix; otherwise it is by conjugate gradients.
     """
 
     plan: CorePlan
@@ -56,8 +55,8 @@ class CoreCost:
     operations: int
     bytes_read: int
     memory: int
+    solve: SolvePlan
     grid: tuple[int, ...] = ()
-    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -216,8 +215,8 @@ def plan_fit(work: FitWork) -> FitPlan:
                 passes * plan.flops + part.solve.operations,
                 (part.touched or reads * plan.entries) * data_itemsize,
                 needed + reading + (weights if keeps else 0),
+                part.solve,
                 part.grid,
-                part.solve.exact,
             )
         )
     notes = _notes(shape, rank, ring_bytes, data_bytes)

@@ -7,7 +7,7 @@
 * Fewer terms: the singular value decomposition of G, rearranged so that a Kronecker product is a matrix of rank one,
   orders the terms by size. Those whose norms sum to a small part of the shift are left out.
 * Every row is a system of its own. A few rows at a time stay in the cache from the first step to the last, until a
-  step gains little against all steps before it. Which rows are together does not depend on the number of threads, so
+  step would gain little against all steps before it. Which rows are together does not depend on the number of threads, so
   neither do the bits.
 
 Stopped early, conjugate gradients still give a direction of descent. How far to go along it, the line search decides.
@@ -24,7 +24,7 @@ from ringlet.ring.gram import KroneckerSum
 __all__ = ["conjugate_solve", "rows_at_once", "scratch_numbers"]
 
 _MOST_STEPS = 12  # after them the direction is taken as it is
-_LEAST_GAIN = 0.03  # a step that gains less than this part of what all steps have gained is the last
+_LEAST_GAIN = 0.02  # a step that would gain less than this part of what all steps have gained is not made
 _LEFT_OUT = 0.3  # of the shift: the norms of the terms that are left out sum to less
 _RELATIVE_RIDGE = 1e-10  # the shift is at least 1e-10 ||G||_F, as in a factorisation
 _BLOCK_NUMBERS = 1 << 20  # between the two products with a block of rows
@@ -48,7 +48,7 @@ def scratch_numbers(sides: tuple[int, int], terms: int) -> int:
 
 
 def conjugate_solve(gram: KroneckerSum, shifts: float | Array64, rows: Floats, mapper: Mapper = map) -> Floats:
-    """``h`` with ``h_i (G + lambda_i I) = d_i`` for every row, up to about a hundredth of what the solution gains.
+    """``h`` with ``h_i (G + lambda_i I) = d_i`` for every row, up to a few hundredths of what the solution gains.
 
     Parameters
     ----------
@@ -97,14 +97,15 @@ def _iterate(system: "_System", shifts: Floats, d: Floats, sizes: Array64) -> Fl
         q += shifts * p
         length = _over(product, _inner(p, q))
         x += length[:, np.newaxis] * p
-        gain = float((length * product).astype(np.float64) @ (sizes * sizes))
-        gained += gain
-        if number == _MOST_STEPS or not gain > _LEAST_GAIN * gained:
+        gained += _total(length * product, sizes)
+        if number == _MOST_STEPS:
             break
         q *= length[:, np.newaxis]
         r -= q
         np.multiply(r, scaling, out=z)
         product, before = _inner(r, z), product
+        if not _total(length * product, sizes) > _LEAST_GAIN * gained:  # by the next step, if it is as long
+            break
         p *= _over(product, before)[:, np.newaxis]
         p += z
     return x
@@ -182,6 +183,11 @@ def _sandwich(left: Floats, rows: Floats, right: Floats) -> Floats:
 def _inner(one: Floats, other: Floats) -> Floats:
     """Of every row."""
     return np.asarray(np.einsum("ij,ij->i", one, other))
+
+
+def _total(gains: Floats, sizes: Array64) -> float:
+    """Of all rows, in their own units."""
+    return float(gains.astype(np.float64) @ (sizes * sizes))
 
 
 def _over(one: Floats, other: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ringlet.solvers.engine.core_plan import GEMM_RATE
 from ringlet.solvers.engine.kronecker_solve import scratch_numbers
 
 __all__ = ["PLANNED_STEPS", "SolvePlan"]
@@ -22,12 +23,15 @@ class SolvePlan:
         The Gram matrix is formed and factored; otherwise conjugate gradients work without forming it.
     operations : int
         Of forming the matrix and solving with it; of conjugate gradients, for the usual number of steps.
+    seconds : float
+        Estimated time on one core; operations in float64 and in small products are slower.
     memory : int
         Bytes, beside the right-hand sides and the solution.
     """
 
     exact: bool
     operations: int
+    seconds: float
     memory: int
 
     @classmethod
@@ -55,9 +59,10 @@ class SolvePlan:
         """
         rows, a, b = core
         size = a * b
-        factoring, solving = size**3 // 3, 2 * rows * size**2
+        factoring, solving = size**3 // 3 + 2 * terms * size**2, 2 * rows * size**2
         stepping = PLANNED_STEPS * 2 * rows * terms * size * (a + b)
-        slow = size < _LEAST_SIZE or _SMALL_PRODUCTS * stepping >= _DOUBLE * factoring + solving
-        if exact or slow:  # G, factored in place, and its factor in the working precision
-            return cls(True, factoring + solving + 2 * terms * size**2, size**2 * (8 + itemsize // 2))
-        return cls(False, stepping, threads * itemsize * scratch_numbers((a, b), terms))
+        factored, stepped = (_DOUBLE * factoring + solving) / GEMM_RATE, _SMALL_PRODUCTS * stepping / GEMM_RATE
+        if exact or size < _LEAST_SIZE or stepped >= factored:
+            memory = size**2 * (8 + itemsize // 2)  # G, factored in place, and its factor in the working precision
+            return cls(True, factoring + solving, factored, memory)
+        return cls(False, stepping, stepped, threads * itemsize * scratch_numbers((a, b), terms))
