@@ -88,7 +88,7 @@ class Curve:
 
 def competitors(others: Sequence[str], trees: Sequence[Path], *, samples: int, sweeps: int) -> list[Competitor]:
     """SAWRTRD of this version, of other trees, and the `others`: "exact", "AWRTRD", "L1TNN"."""
-    common = {"sweeps": sweeps, "tol": 0.0, "smooth": 0.0}
+    common = {"sweeps": sweeps, "tol": 0.0, "smooth": 0.0, "loss": "correntropy"}
     sampled = common | {"samples": samples}
     known = {
         "exact": Competitor("SAWRTRD, exact solve", "SAWRTRD", sampled | {"solve": "exact"}),

@@ -7,8 +7,8 @@
 * Fewer terms: the singular value decomposition of G, rearranged so that a Kronecker product is a matrix of rank one,
   orders the terms by size. Those whose norms sum to a small part of the shift are left out.
 * Every row is a system of its own. A few rows at a time stay in the cache from the first step to the last, until a
-  step would gain little against all steps before it. Which rows are together does not depend on the number of threads, so
-  neither do the bits.
+  step would gain little against all steps before it. Which rows are together does not depend on the number of threads,
+  so neither do the bits.
 
 Stopped early, conjugate gradients still give a direction of descent. How far to go along it, the line search decides.
 """
