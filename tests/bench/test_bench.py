@@ -2,15 +2,18 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
 from PIL import Image
 
+import ringlet
 from ringlet.bench.cases import CASES
 from ringlet.bench.extension import measure_extension, moving_video
 from ringlet.bench.naive import naive_sweep
 from ringlet.bench.peers import measure_peers
+from ringlet.bench.quality_time import competitors, measure_quality_time
 from ringlet.cli.group import group
 from ringlet.solvers.sawrtrd.start import random_start
 
@@ -88,3 +91,33 @@ def test_bench_extend_takes_a_video_and_refuses_short_ones(tmp_path):
     refused = CliRunner().invoke(group, ["bench", "extend", "--data", str(short)])
     assert refused.exit_code == 2
     assert "more than 30 frames" in refused.output
+
+
+def test_solvers_and_another_tree_take_turns_on_the_same_data():
+    chosen = competitors(["L1TNN"], [Path(ringlet.__file__).parents[2]], samples=200, sweeps=2)
+    reported = []
+    curves = measure_quality_time(
+        moving_video((24, 32, 3, 8)), (4, 4, 3, 3), chosen, report=lambda curve: reported.append(curve.name)
+    )
+    assert reported[:3] == [one.name for one in chosen]
+    other, this, _ = curves
+    assert other.psnr == this.psnr  # the same sources
+    for curve in curves:
+        assert len(curve.psnr) == len(curve.wall) == 2
+        assert curve.processor[0] < curve.processor[1]
+        assert curve.peak > 10_000_000
+    assert this.seconds_to(this.psnr[0]) == (this.processor[0], this.wall[0])
+    assert this.seconds_to(100.0) is None
+
+
+def test_time_to_quality_is_printed_and_drawn(tmp_path):
+    photo, picture = tmp_path / "x.png", tmp_path / "curves.png"
+    Image.fromarray(moving_video((24, 32, 3, 1))[..., 0]).save(photo)
+    given = ["--data", str(photo), "--crop", "20,20", "--rank", "3,3,3", "--sweeps", "1", "--picture", str(picture)]
+    result = CliRunner().invoke(group, ["bench", "quality-time", *given])
+    assert result.exit_code == 0, result.output
+    assert "exact solve" in result.stdout
+    with Image.open(picture) as image:
+        assert image.width > 600
+    result = CliRunner().invoke(group, ["bench", "quality-time", "--rank", "3,x"])
+    assert "whole numbers" in result.output

@@ -151,6 +151,7 @@ ARGUMENTS = (
     _of_solver(AWRTRD, "sigma_factor", POSITIVE),
     _of_solver(AWRTRD, "sigma_min", POSITIVE),
     _of_solver(AWRTRD, "scaling", WORD),
+    _of_solver(AWRTRD, "solve", WORD),
     _of_solver(AWRTRD, "dtype", frozenset()),
     _of_solver(baselines.TRSVD, "accuracy", NUMBER),
     _of_solver(baselines.RandomizedTRSVD, "oversampling", FROM_ZERO),

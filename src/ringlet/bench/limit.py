@@ -15,6 +15,8 @@ from ringlet.execution import Threads
 from ringlet.ring.gram import passes_unformed
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
+from ringlet.solvers.engine.kronecker_solve import rows_at_once
+from ringlet.solvers.engine.solve_plan import PLANNED_STEPS
 from ringlet.solvers.engine.subchain import Workspace
 
 __all__ = ["limit_seconds"]
@@ -25,7 +27,7 @@ def limit_seconds(plan: FitPlan, repeats: int = 5) -> list[float]:
     with Threads() as threads:
         products = [_products_seconds(core, threads, repeats) for core in plan.cores]
     return [
-        seconds + _gram_seconds(plan, core.plan.mode, repeats) + _solve_seconds(core.plan, repeats)
+        seconds + _gram_seconds(plan, core.plan.mode, repeats) + _solve_seconds(core, min(plan.rank) ** 2, repeats)
         for seconds, core in zip(products, plan.cores, strict=True)
     ]
 
@@ -105,11 +107,14 @@ def _gram_seconds(plan: FitPlan, mode: int, repeats: int) -> float:
     return seconds + least_seconds(lambda: np.matmul(left.T, right, out=gram), repeats)
 
 
-def _solve_seconds(plan: CorePlan, repeats: int) -> float:
-    """Cholesky in float64 and two triangular solves in float32."""
+def _solve_seconds(core: CoreCost, terms: int, repeats: int) -> float:
+    """Cholesky in float64 and two triangular solves in float32; or the usual number of steps of conjugate gradients."""
     from scipy.linalg.blas import strsm
     from scipy.linalg.lapack import dpotrf
 
+    plan = core.plan
+    if not core.solve.exact:
+        return PLANNED_STEPS * _step_seconds(plan, terms, repeats)
     size = plan.alpha * plan.beta
     lower = np.asfortranarray(np.eye(size, dtype=np.float32))  # repeated solves with it do not change the result
     rows = np.asfortranarray(_ones(size, plan.slices))
@@ -123,6 +128,21 @@ def _solve_seconds(plan: CorePlan, repeats: int) -> float:
         strsm(1.0, lower, rows, lower=1, trans_a=1, overwrite_b=1)
 
     return least_seconds(factor, repeats) + least_seconds(solve, repeats)
+
+
+def _step_seconds(plan: CorePlan, terms: int, repeats: int) -> float:
+    """The two products of all rows with a sum of Kronecker products."""
+    a, b = plan.alpha, plan.beta
+    rows, right, left = _ones(plan.slices * a, b), _ones(b, terms * b), _ones(a, a * terms)
+    count = min(plan.slices, rows_at_once((a, b), terms))
+    between = _ones(count * a, terms * b)
+
+    def step() -> None:
+        for start in range(0, plan.slices - count + 1, count):
+            np.matmul(rows[start * a : (start + count) * a], right, out=between)
+            np.matmul(left, between.reshape(count, a * terms, b))
+
+    return least_seconds(step, repeats)
 
 
 def _ones(*shape: int) -> NDArray[np.float32]:

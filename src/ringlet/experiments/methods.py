@@ -25,7 +25,7 @@ SAMPLES = 30_000  # the paper's J
 _TOL = 1e-3
 _RANKS = {"photo": (20, 20, 3), "video": (80, 80, 3, 20)}
 _FULL_SIZE = {"photo": 512, "video": 480}  # pixels of the short side from which on the paper's settings are used
-_PAPER = PRINTED | {"sweeps": 30}  # of `AWRTRD.paper()` and `SAWRTRD.paper()`
+_PAPER = PRINTED | {"solve": "exact", "sweeps": 30}  # of `AWRTRD.paper()` and `SAWRTRD.paper()`
 _COLOURS = 3  # a bond that is as wide as there are colours never shrinks
 
 

@@ -192,7 +192,7 @@ class GramChain:
         core = self._cores[(k - self._first_mode) % len(self._cores)]
         chosen = np.linspace(0, core.shape[1] - 1, min(core.shape[1], _COMPARED_SLICES)).astype(np.intp)
         rows = unfold(core[:, chosen, :]).astype(np.float64)
-        return np.asarray(rows @ self.without(k).dense(self._mapper) @ rows.T)
+        return np.asarray(self.without(k).apply(rows, self._mapper) @ rows.T)
 
     def _all_pairs(self, products: Array64) -> Array64:
         """From the pairs c <= c' to all pairs: the product of (c', c) is that of (c, c') transposed."""

@@ -82,7 +82,7 @@ _MEASURES: dict[str, Callable[[int], Measured]] = {
 
 
 class _Bench(click.Command):
-    """Timing by default; `ringlet bench quality` and `impute` are commands of their own, with their own options."""
+    """Timing by default; `quality`, `quality-time` and `impute` are commands of their own, with their own options."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -95,6 +95,10 @@ class _Bench(click.Command):
             from ringlet.cli.commands.bench_impute import command as impute
 
             return impute.make_context(f"{info_name} impute", args[1:], parent, **extra)
+        if args[:1] == ["quality-time"]:
+            from ringlet.cli.commands.bench_quality_time import command as quality_time
+
+            return quality_time.make_context(f"{info_name} quality-time", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -128,8 +132,8 @@ def command(
     factorisations of the same plan. Benchmarks report; they fail nothing. Nothing else should run on the machine
     meanwhile.
 
-    How good the results are, rather than how fast, is measured by two other commands:
-    ringlet bench quality --help, and for filling gaps ringlet bench impute --help
+    How good the results are, rather than how fast, is measured by other commands: ringlet bench quality --help, and for
+    filling gaps ringlet bench impute --help; how soon they are good, by ringlet bench quality-time --help
     """
     if picture is not None:
         check_outputs([picture], force=force)

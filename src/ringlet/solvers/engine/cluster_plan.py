@@ -7,7 +7,6 @@ from ringlet.amounts import format_bytes
 from ringlet.checks import check_number
 from ringlet.execution import LEAST_SECONDS
 from ringlet.solvers.engine.cluster_regions import region_tasks
-from ringlet.solvers.engine.core_plan import GEMM_RATE
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
 from ringlet.solvers.engine.worker_batches import ENTRY_SECONDS, batch_count
 
@@ -74,7 +73,7 @@ def distribute(plan: FitPlan, workers: int, least_seconds: float = LEAST_SECONDS
     tasks = out = back = 0
     seconds = alone = 0.0
     for core in plan.cores:
-        here = _driver_seconds(core, plan.rank)
+        here = core.solve.seconds
         alone += here + core.passes * core.plan.seconds + _reads(core) * core.plan.entries * ENTRY_SECONDS
         searches = core.passes > 2  # weights are computed again for the line search: a task leaves nothing behind
         products, reads = (4, 2) if searches else (core.passes, 1)
@@ -121,10 +120,3 @@ def _reads(core: CoreCost) -> int:
 def _numbers(core: CoreCost, rank: tuple[int, ...]) -> list[int]:
     """Numbers in the used slices of every core."""
     return [rank[k] * length * rank[(k + 1) % len(rank)] for k, length in enumerate(core.plan.sizes)]
-
-
-def _driver_seconds(core: CoreCost, rank: tuple[int, ...]) -> float:
-    """Gram matrix and its factor in float64, solves in the working precision."""
-    columns = core.plan.alpha * core.plan.beta
-    double = 2 * min(rank) ** 2 * columns**2 + columns**3 / 3
-    return (2 * double + 2 * core.plan.slices * columns**2) / GEMM_RATE

@@ -10,6 +10,7 @@ from ringlet.ring.gram import kept_numbers
 from ringlet.ring.ranks import bond_limits, parameters, unknowns_per_entry
 from ringlet.sampling import ChunkDraw
 from ringlet.solvers.engine.core_plan import CorePlan, core_sizes, plan_core
+from ringlet.solvers.engine.solve_plan import SolvePlan
 from ringlet.sources import Chunks
 from ringlet.sources.base import aligned_blocks
 from ringlet.sources.chunked import CELL_ENTRIES
@@ -43,6 +44,7 @@ class CoreCost:
         Bytes of the data looked at; of data in chunks, bytes of the chunks that are read.
     memory : int
         Working memory in bytes, beside the cores and data in memory.
+    solve : SolvePlan
     grid : tuple of int
         Along every mode, into how many regions stored data are cut that are looked at whole; empty if they are not.
     """
@@ -53,6 +55,7 @@ class CoreCost:
     operations: int
     bytes_read: int
     memory: int
+    solve: SolvePlan
     grid: tuple[int, ...] = ()
 
 
@@ -145,6 +148,8 @@ class FitWork:
     products : tuple of int, optional
         Products of the subchain with all slices in each core's update, for methods without weights; by default those
         of a robust update.
+    exact : bool
+        Every solve factors the Gram matrix, however wide the bonds are.
     beside : int
         Bytes that the fit holds for other things.
     """
@@ -160,6 +165,7 @@ class FitWork:
     uniform: bool = False
     chunks: Chunks | None = None
     products: tuple[int, ...] | None = None
+    exact: bool = True
     beside: int = 0
 
 
@@ -201,17 +207,15 @@ def plan_fit(work: FitWork) -> FitPlan:
         reads = 1 if keeps else 2
         if products is not None:
             passes, reads = products[mode], 1
-        columns = plan.alpha * plan.beta
-        solve = columns**3 // 3 + 2 * shape[mode] * columns**2
-        gram = 2 * min(rank) ** 2 * columns**2
         cores.append(
             CoreCost(
                 plan,
                 keeps,
                 passes,
-                passes * plan.flops + solve + gram,
+                passes * plan.flops + part.solve.operations,
                 (part.touched or reads * plan.entries) * data_itemsize,
                 needed + reading + (weights if keeps else 0),
+                part.solve,
                 part.grid,
             )
         )
@@ -231,6 +235,7 @@ class _Part:
         Of all entries that the update looks at.
     working : CorePlan
         Of those that it looks at a time, which are fewer if there are several regions.
+    solve : SolvePlan
     grid : tuple of int
         Along every mode, into how many regions all entries of stored data are cut; empty if they are not.
     held : int
@@ -243,6 +248,7 @@ class _Part:
 
     plan: CorePlan
     working: CorePlan
+    solve: SolvePlan
     grid: tuple[int, ...] = ()
     held: int = 0
     touched: int = 0
@@ -251,36 +257,35 @@ class _Part:
     @classmethod
     def of(cls, work: FitWork, mode: int) -> "_Part":
         shape, rank, samples, chunks = work.shape, work.rank, work.samples, work.chunks
+        sides = rank[mode], rank[(mode + 1) % len(rank)]
+        solve = SolvePlan.of((shape[mode], *sides), min(rank) ** 2, work.itemsize, work.threads, exact=work.exact)
         if work.by_rows and samples is not None:  # an order-2 problem: the core, and one core with all sampled rows
-            after = rank[(mode + 1) % len(rank)]
-            plan = plan_core((shape[mode], samples), (rank[mode], after), 0)
-            return cls(plan, plan, merged=3 * samples * rank[mode] * after)
+            plan = plan_core((shape[mode], samples), sides, 0)
+            return cls(plan, plan, solve, merged=3 * samples * prod(sides))
         if chunks is None or (work.uniform and samples is not None):
             plan = plan_core(core_sizes(shape, mode, samples), rank, mode)
             stored = chunks is not None
-            return cls(plan, plan, held=stored * plan.entries, touched=stored * prod(shape))
+            return cls(plan, plan, solve, held=stored * plan.entries, touched=stored * prod(shape))
         if samples is not None:
             draw = ChunkDraw.plan(chunks, samples, whole=mode)
             plan = plan_core(draw.sizes, rank, mode)
-            return cls(plan, plan, held=plan.entries, touched=draw.touched)
+            return cls(plan, plan, solve, held=plan.entries, touched=draw.touched)
         blocks = aligned_blocks(chunks, REGION_ENTRIES)
         sizes = tuple(max(block[axis].stop - block[axis].start for block in blocks) for axis in range(len(shape)))
         grid = tuple(len({block[axis].start for block in blocks}) for axis in range(len(shape)))
         touched = prod(shape) * (2 if len(blocks) > 1 else 1)
         plan, working = plan_core(shape, rank, mode), plan_core(sizes, rank, mode)
-        return cls(plan, working, grid, held=prod(sizes), touched=touched)
+        return cls(plan, working, solve, grid, held=prod(sizes), touched=touched)
 
 
 def _least_memory(part: _Part, itemsize: int, threads: int) -> int:
     """Working memory of one core update without kept weights and stored data."""
     plan = part.working
-    columns = plan.alpha * plan.beta
-    rows = 4 * part.plan.slices * columns * itemsize  # A, d, h and the new A
-    gram = columns**2 * (8 + itemsize // 2)  # G, factored in place, and its factor in the working precision
+    rows = 4 * part.plan.slices * plan.alpha * plan.beta * itemsize  # A, d, h and the new A
     between = plan.alpha * plan.bond * plan.tile_first if plan.second else 0
     scratch = threads * itemsize * plan.block * (_SCRATCH_ARRAYS * plan.tile_columns + between)
     operators = (threads if plan.tile_mode is not None else 1) * plan.operator_entries * itemsize
-    return rows + gram + scratch + operators + part.merged * itemsize
+    return rows + part.solve.memory + scratch + operators + part.merged * itemsize
 
 
 def _read_buffers(chunks: Chunks, itemsize: int) -> int:

@@ -16,7 +16,8 @@ from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.gram_solve import solve_once
-from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
+from ringlet.solvers.engine.kronecker_solve import conjugate_solve
+from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve, wave_solve
 from ringlet.solvers.engine.streamed_pass import Pass
 
 __all__ = ["CorePenalty", "Penalty", "scaled_step", "solver_of"]
@@ -88,7 +89,13 @@ class CorePenalty:
 
 
 def solver_of(
-    gram: KroneckerSum, ridge: float, smooth: float, mapper: Mapper = map, room: Array64 | None = None
+    gram: KroneckerSum,
+    ridge: float,
+    smooth: float,
+    mapper: Mapper = map,
+    room: Array64 | None = None,
+    *,
+    exact: bool = True,
 ) -> Solve:
     """What scales a gradient: ``h = d (G + lambda I)^-1``, or ``h (G + lambda I) + smooth L h = d``.
 
@@ -102,7 +109,13 @@ def solver_of(
         Used like `map` for independent pieces.
     room : array of float64, shape (n, n), finite, optional
         Where to factor G; overwritten.
+    exact : bool
+        By a factorisation of G; otherwise by conjugate gradients, for which G is not formed.
     """
+    if not exact and smooth:
+        return lambda d: wave_solve(gram, ridge, smooth, d, mapper)
+    if not exact:
+        return lambda d: conjugate_solve(gram, ridge, d, mapper)
     if smooth:
         return lambda d: smooth_solve(gram, ridge, smooth, d, mapper, room)
     return lambda d: solve_once(gram, ridge, d, mapper, room)

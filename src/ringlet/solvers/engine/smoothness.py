@@ -3,7 +3,8 @@
 The penalty ``sum_i ||A_{i+1} - A_i||^2`` is ``<A, L A>`` with the Laplacian L of a path. The cosine transform (DCT-II)
 along the mode makes L diagonal, with the frequencies ``mu_j = 2 - 2 cos(pi j / I)``: so the penalised scaling
 ``G + lambda I + s L`` falls into one system ``G + (lambda + s mu_j) I`` a frequency, and frequencies of about the same
-mu share one factorisation. Slices that follow a fixed one have sines in place of cosines.
+mu share one factorisation; conjugate gradients take every frequency with its own shift. Slices that follow a fixed one
+have sines in place of cosines.
 """
 
 from itertools import pairwise
@@ -14,8 +15,9 @@ import numpy as np
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.engine.gram_solve import GramFactor
+from ringlet.solvers.engine.kronecker_solve import conjugate_solve
 
-__all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
+__all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve", "wave_solve"]
 
 
 _BAND = 3.0  # frequencies whose shifts differ by less than this factor share a factorisation
@@ -97,6 +99,15 @@ def smooth_solve(
     for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge):
         shift = ridge + float(np.mean(shifts[band]))
         waves[band] = GramFactor(gram, shift, rows.dtype, mapper, room).solve(waves[band])
+    return np.asarray(idct(waves, axis=0, norm="ortho"))
+
+
+def wave_solve(gram: KroneckerSum, ridge: float, smooth: float, rows: Floats, mapper: Mapper) -> Floats:
+    """``h`` with ``h (G + ridge I) + smooth L h = rows``, by conjugate gradients and without bands."""
+    from scipy.fft import dct, idct  # SciPy takes long to import
+
+    waves = dct(rows, axis=0, norm="ortho")
+    waves = conjugate_solve(gram, ridge + smooth * frequencies(len(rows)), waves, mapper)
     return np.asarray(idct(waves, axis=0, norm="ortho"))
 
 

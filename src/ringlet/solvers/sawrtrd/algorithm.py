@@ -278,10 +278,11 @@ class Algorithm:
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
         shares = (self.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
-        # Memory for a Gram matrix, the same for all cores and sweeps: fresh pages would cost as much as filling it.
-        room = self.engine.resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8"))
-        solve = solver_of(gram, ridge, smooth, self.mapper, np.asarray(room, np.float64))
-        profile = self.engine.resources.profile
+        resources, exact, room = self.engine.resources, state.plan.cores[k].solve.exact, None
+        if exact:  # memory for G, the same for all cores and sweeps: fresh pages would cost as much as filling it
+            room = np.asarray(resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8")), np.float64)
+        solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)
+        profile = resources.profile
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
 

@@ -43,11 +43,13 @@ class RobustRing(IterativeSolver):
     ridge: Literal["auto"] | float = "auto"
     smooth: Literal["auto"] | float | Mapping[int, float] = "auto"
     scaling: Literal["global", "local", "none"] = "global"
+    solve: Literal["auto", "exact"] = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_one_of("loss", self.loss, (*LOSSES, "learned"))
         check_one_of("scaling", self.scaling, ("global", "local", "none"))
+        check_one_of("solve", self.solve, ("auto", "exact"))
         check_number_or(DEFAULT_FACTORS, "sigma", self.sigma, above=0, infinite=True)
         if self.sigma_factor is not None:
             check_number("sigma_factor", self.sigma_factor, above=0, at_most=_WIDEST)
@@ -138,6 +140,7 @@ class RobustRing(IterativeSolver):
                 by_rows=sampling.by_rows,
                 uniform=sampling.uniform,
                 chunks=chunks,
+                exact=self.solve == "exact",
                 beside=beside,
             )
         )

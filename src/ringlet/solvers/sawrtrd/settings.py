@@ -67,6 +67,9 @@ class AWRTRD(RobustRing):
     scaling : {"global", "local", "none"}
         Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all; the last has no
         `ridge` and no `smooth`, which are relative to that matrix.
+    solve : {"auto", "exact"}
+        How the scaling solves with the Gram matrix of a core between two wide bonds. "auto" makes a few steps of
+        conjugate gradients, without forming the matrix. "exact" always factors it, as the paper does.
     dtype : dtype, optional
         float32 or float64; by default float32 for data that it holds exactly (whole numbers of up to 16 bits, float32)
         and float64 for all other.
@@ -93,7 +96,7 @@ class AWRTRD(RobustRing):
 
     @classmethod
     def paper(cls, *, sweeps: int = 30, tol: float = 1e-3) -> "AWRTRD":
-        """The printed method and nothing else: correntropy, no ridge, no smoothness.
+        """The printed method and nothing else: correntropy, no ridge, no smoothness, exact solves.
 
         The Gram matrix is shifted by lambda = 1e-10 ||G||_F. The fit stops when D changes by less than `tol`.
 
@@ -102,7 +105,7 @@ class AWRTRD(RobustRing):
         >>> AWRTRD.paper().ridge, AWRTRD.paper().smooth, AWRTRD.paper().loss
         (0.0, 0.0, 'correntropy')
         """
-        return cls(**PRINTED, sweeps=sweeps, tol=tol)
+        return cls(**PRINTED, solve="exact", sweeps=sweeps, tol=tol)
 
     def sampling_rule(self) -> SamplingRule:
         """All columns."""
@@ -126,7 +129,7 @@ class SAWRTRD(RobustRing):
     sampling : {"subtensor", "uniform-subtensor", "uniform-rows", "leverage-rows"}
         Random subtensors (the paper's RStS), which of data stored in chunks come from a few chunks; the same without
         regard to chunks; or single rows drawn uniformly or by leverage scores (the paper's ablation).
-    sweeps, tol, loss, sigma, sigma_factor, sigma_min, ridge, smooth, scaling, dtype, memory, threads
+    sweeps, tol, loss, sigma, sigma_factor, sigma_min, ridge, smooth, scaling, solve, dtype, memory, threads
         As in `AWRTRD`.
 
     References
@@ -151,14 +154,15 @@ class SAWRTRD(RobustRing):
     def paper(cls, samples: int = 30_000, *, sweeps: int = 30, tol: float = 1e-3) -> "SAWRTRD":
         """Algorithm 1 as printed and nothing else: correntropy, no ridge, no smoothness, J = `samples` columns.
 
-        The Gram matrix is shifted by lambda = 1e-10 ||G||_F. The fit stops when D changes by less than `tol`.
+        The Gram matrix is shifted by lambda = 1e-10 ||G||_F and factored. The fit stops when D changes by less than
+        `tol`.
 
         Examples
         --------
         >>> SAWRTRD.paper(samples=40_000).samples
         40000
         """
-        return cls(**PRINTED, samples=samples, sweeps=sweeps, tol=tol)
+        return cls(**PRINTED, solve="exact", samples=samples, sweeps=sweeps, tol=tol)
 
     def sampling_rule(self) -> SamplingRule:
         """`samples` columns, drawn by `sampling`."""
