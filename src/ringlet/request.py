@@ -111,9 +111,20 @@ class FitRequest:
                 extender = RingExtender(ExtensionState.of(solver, run, trusted))
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
             path, honest = (run.path, run.honest) if isinstance(run, PathRun) else ((), None)
-            learned = isinstance(solver, RobustRing) and solver.loss == "learned"
+            robust = isinstance(solver, RobustRing)
             return Fit(
-                labelled, status, history, source, run.kernel, extender, 1 - observed, labels, path, honest, learned
+                labelled,
+                status,
+                history,
+                source,
+                run.kernel,
+                extender,
+                missing_share=1 - observed,
+                _labels=labels,
+                path=path,
+                _honest=honest,
+                _learned=robust and solver.loss == "learned",
+                _threads=solver.threads if robust else None,
             )
 
     def _problem(self, solver: Solver, source: Source) -> Problem:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.execution import Threads
 from ringlet.local.model import HALO, Clean, LocalModel, learn
 from ringlet.local.window import Entries
 from ringlet.results.tiles import Tile, Tiling, tiling
@@ -64,11 +65,14 @@ class Learned:
     windows : tuple of blocks
     weights : tuple of float32 arrays
         Of the entries of the windows; NaN: not observed.
+    whole : Clean or None
+        What the model makes of all the data, if they were one window.
     """
 
     model: LocalModel
     windows: tuple[Block, ...]
     weights: tuple[NDArray[np.float32], ...]
+    whole: Clean | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,8 @@ class LocalEntries:
     source : Source
     honest : HonestRing or None
         If there is one, the model is learned with it.
+    threads : int or None
+        That work on it; None: one for every core. They never change the result.
     tile_entries : int
         That a tile looks at.
     """
@@ -88,6 +94,7 @@ class LocalEntries:
     ring: TensorRing
     source: Source
     honest: HonestRing | None = None
+    threads: int | None = None
     tile_entries: int = _TILE_ENTRIES
     _tiles: dict[tuple[int, ...], Clean] = field(default_factory=dict)
 
@@ -107,12 +114,14 @@ class LocalEntries:
         known = sum(one.values.size if one.observed is None else np.count_nonzero(one.observed) for one in sample)
         if known < _LEAST_OBSERVED:
             return None
-        model, cleans = learn(sample)
+        with Threads(self.threads) as threads:
+            model, cleans = learn(sample, mapper=threads.run)
         weights = [
             clean.weights if one.observed is None else np.where(one.observed, clean.weights, np.float32(np.nan))
             for clean, one in zip(cleans, sample, strict=True)
         ]
-        return Learned(model, tuple(windows), tuple(weights))
+        whole = cleans[0] if windows == [self._box] else None
+        return Learned(model, tuple(windows), tuple(weights), whole)
 
     @cached_property
     def tiles(self) -> Tiling:
@@ -144,7 +153,7 @@ class LocalEntries:
             ]
             if not all(len(axis) for axis in inside):
                 continue
-            found = self._computed(tile, learned.model)
+            found = self._computed(tile, learned)
             there, here = (
                 _outer(inside),
                 _outer(
@@ -156,13 +165,18 @@ class LocalEntries:
             result.weights[there] = found.weights[here]
         return result
 
-    def _computed(self, tile: Tile, model: LocalModel) -> Clean:
+    def _computed(self, tile: Tile, learned: Learned) -> Clean:
+        """What the model makes of a tile. A single tile was worked out when the model was learned."""
+        if learned.whole is not None and self.tiles.count == 1:
+            return learned.whole
         key = tuple(core.start for core in tile.core)
         if key not in self._tiles:
             while len(self._tiles) >= _KEPT_TILES:
                 self._tiles.pop(next(iter(self._tiles)))
             values, observed = self.source.read(tile.padded)
-            clean = model.apply(Entries(values, observed, evaluated(self.ring, tile.padded)))
+            entries = Entries(values, observed, evaluated(self.ring, tile.padded))
+            with Threads(self.threads) as threads:
+                clean = learned.model.apply(entries, threads.run)
             crop = tile.crop
             self._tiles[key] = Clean(
                 clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy()
