@@ -111,7 +111,7 @@ class FitRequest:
                 extender = RingExtender(ExtensionState.of(solver, run, trusted))
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
             path, honest = (run.path, run.honest) if isinstance(run, PathRun) else ((), None)
-            robust = isinstance(solver, RobustRing)
+            robust = solver if isinstance(solver, RobustRing) else None
             return Fit(
                 labelled,
                 status,
@@ -123,8 +123,8 @@ class FitRequest:
                 _labels=labels,
                 path=path,
                 _honest=honest,
-                _learned=robust and solver.loss == "learned",
-                _threads=solver.threads if robust else None,
+                _learned=robust is not None and robust.loss == "learned",
+                _threads=None if robust is None else robust.threads,
             )
 
     def _problem(self, solver: Solver, source: Source) -> Problem:

@@ -62,7 +62,8 @@ class OutlierModel:
     def cell(self, values: NDArray[Any]) -> NDArray[np.int16]:
         """Number of the cell of every value; values beyond the range belong to the cells at its ends."""
         if values.dtype == np.uint8 and values.size > 256:
-            return self.cell(np.arange(256))[values]  # much faster than a search for every value
+            table: NDArray[np.int16] = self.cell(np.arange(256))
+            return np.asarray(table[values])  # much faster than a search for every value
         return np.clip(np.searchsorted(self.edges, values, "right") - 1, 0, self.masses.size - 1).astype(np.int16)
 
     def log_density(self, values: NDArray[Any]) -> Array64:

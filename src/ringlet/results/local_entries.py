@@ -3,7 +3,7 @@
 A model is learned once, in a sample of windows. It is applied tile by tile; the last tiles are kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ringlet.execution import Threads
 from ringlet.local.model import HALO, Clean, LocalModel, learn
+from ringlet.local.refining import Denoiser, refined
 from ringlet.local.window import Entries
 from ringlet.results.tiles import Tile, Tiling, tiling
 from ringlet.ring import TensorRing
@@ -22,7 +23,7 @@ from ringlet.sources import Source
 from ringlet.sources.appended import AppendedSource
 from ringlet.sources.base import Block, aligned_blocks
 
-__all__ = ["HonestRing", "LocalEntries", "Unseen", "evaluated"]
+__all__ = ["HonestRing", "LocalEntries", "Refining", "Unseen", "evaluated"]
 
 _WINDOW_ENTRIES = 1 << 22  # of all windows together; data with no more are one window
 _WINDOWS = 4  # of larger data
@@ -53,6 +54,30 @@ class HonestRing:
 
     ring: TensorRing
     unseen: Unseen
+
+
+@dataclass(frozen=True, eq=False)
+class Refining:
+    """How what a model makes of a block is refined.
+
+    Attributes
+    ----------
+    refine : "patches" or callable
+        As in `Fit.restored`.
+    detail : bool
+        Whether the first array is ring and detail, or the ring alone.
+    reweighted : callable
+        Gives a Clean of a block the weights that count.
+    """
+
+    refine: str | Denoiser
+    detail: bool
+    reweighted: Callable[[Clean, Block], Clean]
+
+    @property
+    def key(self) -> tuple[object, bool]:
+        """What results depend on."""
+        return (self.refine if isinstance(self.refine, str) else id(self.refine)), self.detail
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +121,7 @@ class LocalEntries:
     honest: HonestRing | None = None
     threads: int | None = None
     tile_entries: int = _TILE_ENTRIES
-    _tiles: dict[tuple[int, ...], Clean] = field(default_factory=dict)
+    _tiles: dict[tuple[object, ...], tuple[Clean, Refining | None]] = field(default_factory=dict)
 
     @cached_property
     def learned(self) -> Learned | None:
@@ -135,8 +160,8 @@ class LocalEntries:
         )
         return tiling(self._box, halos, related, self.tile_entries, stored)
 
-    def clean(self, block: Block) -> Clean | None:
-        """What the model makes of a block; None if nothing could be learned."""
+    def clean(self, block: Block, refining: Refining | None = None) -> Clean | None:
+        """What the model makes of a block, refined if that is asked for; None if nothing could be learned."""
         learned = self.learned
         if learned is None:
             return None
@@ -153,7 +178,7 @@ class LocalEntries:
             ]
             if not all(len(axis) for axis in inside):
                 continue
-            found = self._computed(tile, learned)
+            found = self._computed(tile, learned, refining)
             there, here = (
                 _outer(inside),
                 _outer(
@@ -165,23 +190,32 @@ class LocalEntries:
             result.weights[there] = found.weights[here]
         return result
 
-    def _computed(self, tile: Tile, learned: Learned) -> Clean:
+    def _computed(self, tile: Tile, learned: Learned, refining: Refining | None) -> Clean:
         """What the model makes of a tile. A single tile was worked out when the model was learned."""
-        if learned.whole is not None and self.tiles.count == 1:
-            return learned.whole
-        key = tuple(core.start for core in tile.core)
+        single = learned.whole if self.tiles.count == 1 else None
+        if single is not None and refining is None:
+            return single
+        key = (*(core.start for core in tile.core), None if refining is None else refining.key)
         if key not in self._tiles:
             while len(self._tiles) >= _KEPT_TILES:
                 self._tiles.pop(next(iter(self._tiles)))
             values, observed = self.source.read(tile.padded)
             entries = Entries(values, observed, evaluated(self.ring, tile.padded))
             with Threads(self.threads) as threads:
-                clean = learned.model.apply(entries, threads.run)
+                clean = single or learned.model.apply(entries, threads.run)
+                if refining is not None:
+                    clean = refined(
+                        entries,
+                        refining.reweighted(clean, tile.padded),
+                        learned.model,
+                        refining.refine,
+                        detail=refining.detail,
+                        mapper=threads.run,
+                    )
             crop = tile.crop
-            self._tiles[key] = Clean(
-                clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy()
-            )
-        return self._tiles[key]
+            parts = (clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy())
+            self._tiles[key] = Clean(*parts), refining  # which holds the denoiser, so that no other gets its id
+        return self._tiles[key][0]
 
     @property
     def _box(self) -> tuple[slice, ...]:
