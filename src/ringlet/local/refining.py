@@ -63,6 +63,7 @@ def refined(
     Parameters
     ----------
     entries : Entries
+        At unseen entries errors are honest; without any, a ring that fits too well looks better than it is.
     clean : Clean
         What the model makes of them.
     model : LocalModel
@@ -77,11 +78,10 @@ def refined(
     Returns
     -------
     Clean
-        With other predictions and shares; as it was, if there is too little data to tell whether that is better.
+        With other predictions; as it was, if there is too little data to tell whether that is better.
     """
     trusted = clean.weights > TRUSTED
-    share = min(max(_HIDDEN, _ENOUGH / max(np.count_nonzero(trusted), 1)), _MOST_HIDDEN)
-    hidden = trusted & (np.random.default_rng(_SEED).random(trusted.shape, np.float32) < share)
+    hidden = _hidden(trusted, entries.unseen)
     step = _step(refine, entries.values.shape, model, mapper)
     if step is None or np.count_nonzero(hidden) < _LEAST_HIDDEN:
         return clean
@@ -95,7 +95,17 @@ def refined(
         error = float(np.mean((smooth[hidden] - values[hidden]) ** 2))
         unknown = max(error - noise, 0.0)
         smooth = step(held(smooth), _Errors(shares > 0, min(noise, unknown), unknown))
-    return _accepted(clean, start, smooth, values, hidden)
+    return replace(clean, predicted=_accepted(start, smooth, values, hidden))
+
+
+def _hidden(trusted: NDArray[np.bool_], unseen: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Some trusted entries, of those that the ring has not seen if there are enough of these."""
+    number = int(np.count_nonzero(trusted))
+    wanted = min(max(_HIDDEN * number, _ENOUGH), _MOST_HIDDEN * number)
+    honest = trusted if unseen is None else trusted & unseen
+    drawn = honest if np.count_nonzero(honest) >= _LEAST_HIDDEN else trusted
+    share = np.float32(wanted / max(int(np.count_nonzero(drawn)), 1))
+    return drawn & (np.random.default_rng(_SEED).random(drawn.shape, np.float32) < share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,20 +123,15 @@ class _Held:
 def _start(entries: Entries, hidden: NDArray[np.bool_], model: LocalModel, mapper: Mapper) -> Array64:
     """What the model says of all entries, if hidden ones were missing."""
     seen = ~hidden if entries.observed is None else entries.observed & ~hidden
-    return model.apply(replace(entries, observed=seen, unseen=None), mapper).predicted
+    return model.apply(replace(entries, observed=seen), mapper).predicted
 
 
-def _accepted(clean: Clean, start: Array64, smooth: Array64, values: Array64, hidden: NDArray[np.bool_]) -> Clean:
-    """As much of the change as brings the hidden entries nearest; data are kept less, as predictions are better."""
+def _accepted(start: Array64, smooth: Array64, values: Array64, hidden: NDArray[np.bool_]) -> Array64:
+    """As much of the change as brings the hidden entries nearest."""
     change, error = smooth[hidden] - start[hidden], values[hidden] - start[hidden]
-    moved, before = float(np.sum(change**2)), float(np.sum(error**2))
+    moved = float(np.sum(change**2))
     part = min(max(float(np.sum(change * error)) / moved, 0.0), 1.0) if moved else 0.0
-    after = float(np.sum((error - part * change) ** 2))
-    predicted = start + part * (smooth - start)
-    noisy = 1 - np.divide(clean.shares, clean.weights, out=np.ones_like(clean.shares), where=clean.weights > 0)
-    noisy *= np.float32(before / after) if after else np.float32(1)
-    shares = (1 - np.minimum(noisy, 1)) * clean.weights
-    return Clean(predicted, shares.astype(np.float32), clean.weights)
+    return start + part * (smooth - start)
 
 
 def _step(refine: str | Denoiser, shape: tuple[int, ...], model: LocalModel, mapper: Mapper) -> _Step | None:

@@ -126,16 +126,13 @@ class LocalEntries:
     @cached_property
     def learned(self) -> Learned | None:
         """The model; None if too few entries are observed to learn one."""
-        ring = self.ring if self.honest is None else self.honest.ring
-        order = range(len(self.source.shape))
         windows, sample = [], []
         for window in self._windows():
             values, observed = self.source.read(window)
             if observed is not None and not observed.any():
                 continue
-            unseen = None if self.honest is None else self.honest.unseen.drawn(window, order)
             windows.append(window)
-            sample.append(Entries(values, observed, evaluated(ring, window), unseen))
+            sample.append(self._beside_ring(values, observed, window))
         known = sum(one.values.size if one.observed is None else np.count_nonzero(one.observed) for one in sample)
         if known < _LEAST_OBSERVED:
             return None
@@ -205,7 +202,7 @@ class LocalEntries:
                 clean = single or learned.model.apply(entries, threads.run)
                 if refining is not None:
                     clean = refined(
-                        entries,
+                        self._beside_ring(values, observed, tile.padded),
                         refining.reweighted(clean, tile.padded),
                         learned.model,
                         refining.refine,
@@ -216,6 +213,13 @@ class LocalEntries:
             parts = (clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy())
             self._tiles[key] = Clean(*parts), refining  # which holds the denoiser, so that no other gets its id
         return self._tiles[key][0]
+
+    def _beside_ring(self, values: NDArray[Any], observed: NDArray[np.bool_] | None, block: Block) -> Entries:
+        """A block beside the ring that has not seen all of it, if there is one."""
+        if self.honest is None:
+            return Entries(values, observed, evaluated(self.ring, block))
+        unseen = self.honest.unseen.drawn(block, range(len(self.source.shape)))
+        return Entries(values, observed, evaluated(self.honest.ring, block), unseen)
 
     @property
     def _box(self) -> tuple[slice, ...]:
