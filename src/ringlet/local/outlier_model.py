@@ -19,6 +19,9 @@ _CELLS = 256  # of these
 _AROUND = 6  # cells on either side, with which the frequency of a value is compared
 _EXCESS = 3.0  # medians of these that a value may have without being an atom
 _LEAST_ATOM = 0.005  # of all entries
+_REPEATED = 8  # entries of a value that lies on a grid, as whole numbers do
+_GRID_VALUES = 2 * _AROUND  # such values, at least: fewer are atoms of data that lie on none
+_GRID_SHARE = 0.5  # least share of all entries that lie on it
 _GAP = 50.0  # median widths of a cell: a wider one is a gap between values
 _MOST_ATOM = 0.3  # a more frequent value is a background
 _FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
@@ -126,7 +129,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         counts = numbers / values.size
         excess = counts - _EXCESS * _median_around(counts)
     else:
-        edges, counts, excess = _quantile_cells(distinct, numbers / values.size)
+        edges, counts, excess = _quantile_cells(distinct, numbers / values.size, _on_grid(numbers))
     atoms = (excess > _LEAST_ATOM) & (counts < _MOST_ATOM)
     spans = _spans(edges)
     uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * spans / spans.sum()
@@ -154,13 +157,25 @@ def _median_around(counts: Array64) -> Array64:
     return np.array([np.median(counts[max(0, cell - _AROUND) : cell + _AROUND + 1]) for cell in range(counts.size)])
 
 
-def _quantile_cells(distinct: Array64, counts: Array64) -> tuple[Array64, Array64, Array64]:
-    """Edges, shares and excesses: a cell of its own for every frequent value, cells of equal share for the others."""
+def _on_grid(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which values lie on a grid, if most entries do: whole numbers, of which some were replaced by any number."""
+    repeated = numbers >= _REPEATED
+    share = numbers[repeated].sum() / numbers.sum()
+    return repeated if np.count_nonzero(repeated) > _GRID_VALUES and share > _GRID_SHARE else np.zeros_like(repeated)
+
+
+def _quantile_cells(distinct: Array64, counts: Array64, grid: NDArray[np.bool_]) -> tuple[Array64, Array64, Array64]:
+    """Edges, shares and excesses: a cell of its own for every frequent value, cells of equal share for the others.
+
+    A value on a grid is only as unusual as it is more frequent than those around it on the grid.
+    """
     frequent = counts > _LEAST_ATOM
+    excess = np.where(frequent, counts, 0.0)
+    excess[grid] = np.minimum(excess[grid], counts[grid] - _EXCESS * _median_around(counts[grid]))
     heaps = np.where(frequent, 0.0, counts)
     rank = np.minimum((np.cumsum(heaps) / max(heaps.sum(), 1e-300) * _CELLS).astype(int), _CELLS - 1)
     first = np.flatnonzero(np.diff(rank, prepend=-1) | frequent | np.append(False, frequent[:-1]))
     middle = (distinct[1:] + distinct[:-1]) / 2
     edges = np.concatenate([distinct[:1], middle[first[1:] - 1], [distinct[-1] + (distinct[-1] - distinct[-2])]])
     shares = np.add.reduceat(counts, first)
-    return edges, shares, np.where(frequent[first], shares, 0.0)
+    return edges, shares, np.where(frequent[first], excess[first], 0.0)
