@@ -11,6 +11,7 @@ from ringlet.sources import Source
 __all__ = ["restoring_loss"]
 
 _SAMPLED_ENTRIES = 1 << 17
+_LEAST_SHARE = 0.02  # of entries that are wrong and take such values; fewer are e.g. the zeros of counts
 _FEWEST = 1500  # observed entries: fewer say little of how frequent values are
 
 
@@ -36,4 +37,5 @@ def restoring_loss(source: Source) -> str | None:
     known = values.ravel() if observed is None else values[observed]
     if known.size < _FEWEST or known.min() == known.max() or not np.isfinite(known).all():
         return None
-    return "learned" if outliers_of_values(known).atoms.any() else None
+    model = outliers_of_values(known)
+    return "learned" if model.masses[model.atoms].sum() > _LEAST_SHARE else None
