@@ -112,8 +112,20 @@ class FitRequest:
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
             path, honest = (run.path, run.honest) if isinstance(run, PathRun) else ((), None)
             judged = isinstance(run, PathRun) and run.judges
+            robust = solver if isinstance(solver, RobustRing) else None
             return Fit(
-                labelled, status, history, source, run.kernel, extender, 1 - observed, labels, path, honest, judged
+                labelled,
+                status,
+                history,
+                source,
+                run.kernel,
+                extender,
+                missing_share=1 - observed,
+                _labels=labels,
+                path=path,
+                _honest=honest,
+                _learned=judged,
+                _threads=None if robust is None else robust.threads,
             )
 
     def _problem(self, solver: Solver, source: Source) -> Problem:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import ringlet
 from ringlet import TensorRing
 from ringlet.report.metrics import psnr
 from ringlet.sources.files import load
@@ -107,6 +108,17 @@ def test_keep_leaves_trusted_pixels_as_they_are(tmp_path, run, photo, name):
     assert same[~lost & ~wrong].mean() > 0.9
     assert same[wrong].mean() < 0.1
     assert psnr(kept, photo, 255) > psnr(model, photo, 255) + 3
+
+
+def test_refine_is_that_of_the_function(tmp_path, run, photo):
+    damaged = photo.copy()
+    damaged[np.random.default_rng(1).random(photo.shape) < 0.1] = 255
+    write_array(tmp_path / "in.png", damaged)
+    result = run("restore", tmp_path / "in.png", "-o", tmp_path / "out.npy", "--rank", "4", "--refine", "patches")
+    assert result.exit_code == 0, result.stderr
+    refined = ringlet.restore(damaged, rank=4, refine="patches")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), refined)
+    assert not np.array_equal(refined, ringlet.restore(damaged, rank=4))
 
 
 def scratched(photo):

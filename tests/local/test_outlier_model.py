@@ -39,3 +39,14 @@ def test_atoms_shrink_to_what_is_judged_wrong():
     for _ in range(20):
         model = model.learned_again(wrong)
     assert model.masses[0] == pytest.approx(0.1, abs=0.001)
+
+
+def test_frequent_values_of_a_grid_are_no_atoms():
+    rng = np.random.default_rng(0)
+    values = rng.binomial(60, 0.4, 20_000) / 255  # whole numbers in other units
+    values[:2000] = rng.random(2000)
+    assert not outliers_of_values(values).atoms.any()
+    values[2000:4000] = -1
+    model = outliers_of_values(values)
+    assert np.flatnonzero(model.atoms).tolist() == [0]
+    assert model.masses[0] == pytest.approx(0.1, abs=0.01)

@@ -9,7 +9,7 @@ from ringlet.local.model import TRUSTED, Clean, LocalModel, learn
 from ringlet.local.outlier_model import OutlierModel
 from ringlet.local.window import Entries
 
-__all__ = ["Choice", "answer", "compose"]
+__all__ = ["Choice", "answer", "compose", "uses_detail"]
 
 Choice: TypeAlias = Literal["auto", "always", "never"]
 
@@ -71,10 +71,14 @@ def compose(
     keep : {"auto", "always", "never"}
         Whether trusted data are kept. "auto": as far as they are right and not noise; "never": predictions everywhere.
     """
-    uses_detail = detail == "always" or (detail == "auto" and model.detail_pays)
-    predicted = clean.predicted if uses_detail else entries.ring.astype(np.float64)
+    predicted = clean.predicted if uses_detail(detail, model) else entries.ring.astype(np.float64)
     if keep == "never":
         return predicted
     if keep == "always":
         return np.where(clean.weights > TRUSTED, entries.values, predicted)
     return np.where(clean.weights > 0, predicted + clean.shares * (entries.values - predicted), predicted)
+
+
+def uses_detail(detail: Choice, model: LocalModel) -> bool:
+    """Whether predictions are ring and detail."""
+    return detail == "always" or (detail == "auto" and model.detail_pays)

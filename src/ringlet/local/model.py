@@ -31,7 +31,8 @@ HALO = JUDGING_HALO + max(FILLING_RADIUS, JUDGING_RADIUS)  # entries around a bl
 _HIDDEN = 0.05  # share of the trusted entries that are hidden to learn filling, if the ring has seen all
 _LEAST_UNSEEN = 300  # entries from which filling is learned, if they were kept from the ring
 _COEFFICIENTS = 60  # about: what is learned gains this number over that of hidden entries by chance
-_LEAST_GAIN = 0.01  # of the mean square at hidden entries: less detail than that is none
+_LEAST_GAIN = 0.01  # of the mean square at hidden entries: less detail than that is none,
+_LEAST_SEEN_GAIN = 0.1  # where the ring has seen them, as its errors there are not what they are elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,8 @@ class LocalModel:
     def detail_pays(self) -> bool:
         """Whether the detail was nearer to hidden entries than the ring alone."""
         chance = _COEFFICIENTS / max(self.filling.hidden, 1)
-        return self.filling.error < (1 - _LEAST_GAIN - chance) * self.filling.ring_error
+        least = _LEAST_GAIN if self.filling.smooths_ring else _LEAST_SEEN_GAIN
+        return self.filling.error < (1 - least - chance) * self.filling.ring_error
 
     def apply(self, entries: Entries, mapper: Mapper = map) -> Clean:
         """Judge and fill a block.

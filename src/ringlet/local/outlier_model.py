@@ -19,6 +19,9 @@ _CELLS = 256  # of these
 _AROUND = 6  # cells on either side, with which the frequency of a value is compared
 _EXCESS = 3.0  # medians of these that a value may have without being an atom
 _LEAST_ATOM = 0.005  # of all entries
+_REPEATED = 8  # entries of a value that lies on a grid, as whole numbers do
+_GRID_VALUES = 2 * _AROUND  # such values, at least: fewer are atoms of data that lie on none
+_GRID_SHARE = 0.5  # least share of all entries that lie on it
 _GAP = 50.0  # median widths of a cell: a wider one is a gap between values
 _MOST_ATOM = 0.3  # a more frequent value is a background
 _FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
@@ -68,6 +71,9 @@ class OutlierModel:
 
     def cell(self, values: NDArray[Any]) -> NDArray[np.int16]:
         """Number of the cell of every value; values beyond the range belong to the cells at its ends."""
+        if values.dtype == np.uint8 and values.size > 256:
+            table: NDArray[np.int16] = self.cell(np.arange(256))
+            return np.asarray(table[values])  # much faster than a search for every value
         return np.clip(np.searchsorted(self.edges, values, "right") - 1, 0, self.masses.size - 1).astype(np.int16)
 
     def log_density(self, values: NDArray[Any]) -> Array64:
@@ -121,7 +127,9 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
     """
     distinct, numbers = np.unique(values, return_counts=True)
     distinct, shares = distinct.astype(np.float64), numbers / values.size
-    excess = _excess(shares)
+    excess = np.zeros(shares.size)
+    compared = _on_grid(numbers)
+    excess[compared] = _excess(shares[compared])
     if distinct.size == 1:
         half = abs(distinct[0]) / 2 or 0.5
         edges, first = distinct[0] + np.array([-half, half]), np.zeros(1, np.intp)
@@ -169,6 +177,16 @@ def _excess(shares: Array64) -> Array64:
         around = shares[max(0, place - _AROUND) : place + _AROUND + 1]
         excess[place] = shares[place] - _EXCESS * np.median(around)
     return excess
+
+
+def _on_grid(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """The values that lie on a grid, if most entries do, else all values.
+
+    Whole numbers are a grid, also if some of them were replaced by any number: these occur once each.
+    """
+    repeated = numbers >= _REPEATED
+    share = numbers[repeated].sum() / numbers.sum()
+    return repeated if np.count_nonzero(repeated) > _GRID_VALUES and share > _GRID_SHARE else np.ones_like(repeated)
 
 
 def _quantiles(shares: Array64, alone: NDArray[np.bool_]) -> NDArray[np.intp]:

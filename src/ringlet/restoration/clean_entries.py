@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, warn
-from ringlet.results.choices import Option, as_choice
+from ringlet.results.choices import Option, Refinement, as_choice, check_refinement
 from ringlet.results.fit import Fit
 from ringlet.ring import TensorRing
 from ringlet.sources import Source
@@ -37,15 +37,19 @@ class Cleaning:
         As in `Fit.restored`.
     trust_known : bool
         Known entries stay as they are, whatever `keep` says.
+    refine : None, "patches" or callable
+        As in `Fit.restored`.
     """
 
     detail: Option = "auto"
     keep: Option = "auto"
     trust_known: bool = False
+    refine: Refinement = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "detail", as_choice("detail", self.detail))
         object.__setattr__(self, "keep", as_choice("keep", self.keep))
+        check_refinement(self.refine)
 
 
 def clean_entries(fit: Fit, source: Source, cleaning: Cleaning) -> CleanEntries:
@@ -70,7 +74,7 @@ def clean_entries(fit: Fit, source: Source, cleaning: Cleaning) -> CleanEntries:
     keep = "never" if cleaning.trust_known else cleaning.keep
 
     def restored(index: Any) -> NDArray[Any]:
-        return np.asarray(fit.unlabelled.restored(index, detail=cleaning.detail, keep=keep))
+        return np.asarray(fit.unlabelled.restored(index, cleaning.detail, keep, cleaning.refine))
 
     if not cleaning.trust_known:
         return restored
@@ -114,7 +118,8 @@ def in_any_order(fit: Fit, entries: CleanEntries, cleaning: Cleaning, near: Path
         Folder of the temporary file.
     """
     keep = "never" if cleaning.trust_known else cleaning.keep
-    if not fit.needs_neighbours(cleaning.detail, keep) or fit.tiles.count == 1:
+    tiled = cleaning.refine is not None or fit.needs_neighbours(cleaning.detail, keep)
+    if not tiled or fit.tiles.count == 1:
         yield entries
         return
     with TemporaryFile(dir=near) as file:

@@ -14,7 +14,7 @@ from ringlet.restoration.clean_entries import Cleaning
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.restoration.preview import Preview
-from ringlet.results.choices import Option
+from ringlet.results.choices import Option, Refinement
 from ringlet.results.records import Status
 from ringlet.solvers.base import Solver
 from ringlet.store.atomic import check_outputs
@@ -32,6 +32,7 @@ def restore(
     seed: int = 0,
     detail: Option = "auto",
     keep: Option = "auto",
+    refine: Refinement = None,
     trust_known: bool = False,
     missing: float | None = None,
     key: str | None = None,
@@ -83,6 +84,9 @@ def restore(
         replaced, too. "auto": they stay, less their noise as far as it can be told from detail.
         True and False mean "always" and "never", here and in `detail`. See `Fit.restored`.
         Clean data have the dtype of the data; into whole numbers they are rounded and clipped.
+    refine : None, "patches" or callable
+        For those who can wait: fit groups of similar patches, or use a denoiser of your own, a function of an array.
+        See `Fit.restored`.
     trust_known : bool
         True: every observed entry stays as it is, and only missing ones are filled, whatever `keep` says. For data in
         which the mask, `missing` or NaN names all that is wrong.
@@ -147,7 +151,7 @@ def restore(
     >>> fit.ring.rank
     (3, 3, 3)
     """
-    cleaning = Cleaning(detail, keep, trust_known)
+    cleaning = Cleaning(detail, keep, trust_known, refine)
     check_flag("trust_known", trust_known)
     check_flag("force", force)
     path = None if output is None else _checked_path(output)

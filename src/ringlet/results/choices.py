@@ -1,15 +1,18 @@
-"""Options that take "auto", "always" or "never"."""
+"""Options of restored data: some take "auto", "always" or "never"."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ringlet.checks import check_one_of
+from ringlet.errors import ArgumentError
 from ringlet.local.answer import Choice
+from ringlet.local.refining import Denoiser
 
-__all__ = ["Option", "as_choice"]
+__all__ = ["Option", "Refinement", "as_choice", "check_refinement"]
 
 Option: TypeAlias = Choice | bool
+Refinement: TypeAlias = Literal["patches"] | Denoiser | None
 
 
 def as_choice(name: str, value: Option) -> Choice:
@@ -24,3 +27,9 @@ def as_choice(name: str, value: Option) -> Choice:
         return "always" if value else "never"
     check_one_of(name, value, ("auto", "always", "never"))
     return value
+
+
+def check_refinement(refine: Refinement) -> None:
+    """Raise an ArgumentError unless it is None, "patches" or a function."""
+    if not (refine is None or callable(refine) or (isinstance(refine, str) and refine == "patches")):
+        raise ArgumentError(f"refine={refine!r} is not allowed; give None, 'patches' or a function of an array")

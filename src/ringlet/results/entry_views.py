@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.float_errors import usual_float_errors
-from ringlet.results.choices import Option, as_choice
+from ringlet.results.choices import Option, Refinement, as_choice, check_refinement
 from ringlet.results.fitted_entries import FittedEntries
 from ringlet.results.selection import Index, evaluate
 from ringlet.results.tiles import Tiling
@@ -199,7 +199,13 @@ class EntryViews(ABC):
         """
         return self._entries.outlier_model
 
-    def restored(self, index: Index | tuple[Index, ...] = ..., detail: Option = "auto", keep: Option = "auto") -> Any:
+    def restored(
+        self,
+        index: Index | tuple[Index, ...] = ...,
+        detail: Option = "auto",
+        keep: Option = "auto",
+        refine: Refinement = None,
+    ) -> Any:
         """A block of the data in which what is missing or wrong is replaced, by the ring and the entries around it.
 
         ``ring[index]`` is the model everywhere: smaller than the data, without their noise, and without the detail that
@@ -215,6 +221,12 @@ class EntryViews(ABC):
             What becomes of entries that are observed and trusted. "always": they stay as they are. "never": they are
             replaced, too. "auto": they stay, less their noise as far as it can be told from detail.
             True and False mean "always" and "never", here and in `detail`.
+        refine : None, "patches" or callable
+            For those who can wait. "patches": groups of similar patches are fitted by low rank, in five rounds.
+            Otherwise a denoiser of your own, a function of an array in the data's units that gives one of the same
+            shape. If it has a parameter ``sigma``, it gets the standard error of missing entries by that name. After
+            every round trusted entries are put back, less their noise. Known entries that stay hidden decide how much
+            of the change counts: none, if it brings them no nearer.
 
         Returns
         -------
@@ -231,12 +243,13 @@ class EntryViews(ABC):
         array([ 3.,  5.,  7.,  9., 11.])
         """
         wanted, entries = (as_choice("detail", detail), as_choice("keep", keep)), self._entries
+        check_refinement(refine)
         return self._evaluate(
-            lambda block: entries.restored(block, *wanted),
+            lambda block: entries.restored(block, *wanted, refine),
             index,
             entries.source.dtype,
             "entries",
-            tiled=entries.needs_neighbours(*wanted),
+            tiled=refine is not None or entries.needs_neighbours(*wanted),
         )
 
     def needs_neighbours(self, detail: Option = "auto", keep: Option = "auto") -> bool:

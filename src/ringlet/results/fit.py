@@ -75,6 +75,7 @@ class Fit(EntryViews):
     path: tuple[Rung, ...] = ()
     _honest: HonestRing | None = None
     _learned: bool = False  # whether entries are judged by their neighbours, not by the kernel
+    _threads: int | None = None  # None: one for every core
 
     def __repr__(self) -> str:
         return line("Fit", self._facts())
@@ -172,7 +173,7 @@ class Fit(EntryViews):
 
     @cached_property
     def _entries(self) -> FittedEntries:
-        local = LocalEntries(self.ring, self._source, self._honest)
+        local = LocalEntries(self.ring, self._source, self._honest, self._threads)
         return FittedEntries(self.ring, self._source, self._kernel, self.validation, local, self._learned)
 
     @usual_float_errors()

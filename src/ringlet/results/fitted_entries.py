@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.local.answer import Choice, compose
+from ringlet.local.answer import Choice, compose, uses_detail
 from ringlet.local.model import TRUSTED, Clean
+from ringlet.local.refining import Denoiser
 from ringlet.local.window import Entries
-from ringlet.results.local_entries import LocalEntries, evaluated
+from ringlet.results.choices import Refinement
+from ringlet.results.local_entries import LocalEntries, Refining, evaluated
 from ringlet.results.residual_model import (
     ResidualModel,
     ResidualSample,
@@ -70,18 +72,21 @@ class FittedEntries:
         weights = self._kernel_weights(values, observed, block) if clean is None else clean.weights
         return weights if observed is None else np.where(observed, weights, np.nan)
 
-    def restored(self, block: Block, detail: Choice, keep: Choice) -> NDArray[Any]:
+    def restored(self, block: Block, detail: Choice, keep: Choice, refine: Refinement = None) -> NDArray[Any]:
         """The data as far as they are trusted, ring and detail elsewhere."""
         values, observed = self.source.read(block)
         clean, learned = None, None
-        if self.needs_neighbours(detail, keep):
-            clean, learned = self.local.clean(block), self.local.learned
+        if refine is not None or self.needs_neighbours(detail, keep):
+            learned = self.local.learned
+            clean = self.local.clean(block, None if refine is None else self._refining(refine, detail))
         if clean is None or learned is None:
             kept = keep != "never" and self._kernel_weights(values, observed, block) >= TRUSTED
             return np.where(kept, values, as_dtype(evaluated(self.ring, block), values.dtype))
         ring = evaluated(self.ring, block)
-        if not self.learned:
-            clean = _reweighted(clean, self._kernel_weights(values, observed, block))
+        if refine is None:
+            clean = self._reweighted(clean, block)
+        else:
+            detail = "always"  # what is refined holds it, or not
         clean = replace(clean, shares=np.where(clean.weights > TRUSTED, clean.shares, np.float32(0)))
         known = values if observed is None else np.where(observed, values, ring)
         composed = compose(Entries(known, observed, ring), clean, learned.model, detail=detail, keep=keep)
@@ -134,6 +139,14 @@ class FittedEntries:
         """Measured in the same sample."""
         return error_model(self._sample, self.ring.rank, self.validation)
 
+    def _refining(self, refine: str | Denoiser, detail: Choice) -> Refining:
+        learned = self.local.learned
+        return Refining(refine, learned is not None and uses_detail(detail, learned.model), self._reweighted)
+
+    def _reweighted(self, clean: Clean, block: Block) -> Clean:
+        """With the weights of the kernel, unless entries are judged by their neighbours."""
+        return clean if self.learned else _with_weights(clean, self._kernel_weights(*self.source.read(block), block))
+
     @cached_property
     def _sample(self) -> ResidualSample:
         return draw_sample(self.source, self._read)
@@ -173,7 +186,7 @@ class FittedEntries:
         return np.asarray(weights if observed is None else np.where(observed, weights, 0.0))
 
 
-def _reweighted(clean: Clean, weights: NDArray[np.float64]) -> Clean:
+def _with_weights(clean: Clean, weights: NDArray[np.float64]) -> Clean:
     """The same with other weights."""
     free_of_noise = np.divide(clean.shares, clean.weights, out=np.ones_like(clean.shares), where=clean.weights > 0)
     return Clean(clean.predicted, (weights * free_of_noise).astype(np.float32), weights.astype(np.float32))

@@ -3,7 +3,7 @@
 A model is learned once, in a sample of windows. It is applied tile by tile; the last tiles are kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -12,7 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.execution import Threads
 from ringlet.local.model import HALO, Clean, LocalModel, learn
+from ringlet.local.refining import Denoiser, refined
 from ringlet.local.window import Entries
 from ringlet.results.tiles import Tile, Tiling, tiling
 from ringlet.ring import TensorRing
@@ -21,7 +23,7 @@ from ringlet.sources import Source
 from ringlet.sources.appended import AppendedSource
 from ringlet.sources.base import Block, aligned_blocks
 
-__all__ = ["HonestRing", "LocalEntries", "Unseen", "evaluated"]
+__all__ = ["HonestRing", "LocalEntries", "Refining", "Unseen", "evaluated"]
 
 _WINDOW_ENTRIES = 1 << 22  # of all windows together; data with no more are one window
 _WINDOWS = 4  # of larger data
@@ -55,6 +57,30 @@ class HonestRing:
 
 
 @dataclass(frozen=True, eq=False)
+class Refining:
+    """How what a model makes of a block is refined.
+
+    Attributes
+    ----------
+    refine : "patches" or callable
+        As in `Fit.restored`.
+    detail : bool
+        Whether the first array is ring and detail, or the ring alone.
+    reweighted : callable
+        Gives a Clean of a block the weights that count.
+    """
+
+    refine: str | Denoiser
+    detail: bool
+    reweighted: Callable[[Clean, Block], Clean]
+
+    @property
+    def key(self) -> tuple[object, bool]:
+        """What results depend on."""
+        return (self.refine if isinstance(self.refine, str) else id(self.refine)), self.detail
+
+
+@dataclass(frozen=True, eq=False)
 class Learned:
     """A local model, and the windows it was learned in.
 
@@ -64,11 +90,14 @@ class Learned:
     windows : tuple of blocks
     weights : tuple of float32 arrays
         Of the entries of the windows; NaN: not observed.
+    whole : Clean or None
+        What the model makes of all the data, if they were one window.
     """
 
     model: LocalModel
     windows: tuple[Block, ...]
     weights: tuple[NDArray[np.float32], ...]
+    whole: Clean | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +110,8 @@ class LocalEntries:
     source : Source
     honest : HonestRing or None
         If there is one, the model is learned with it.
+    threads : int or None
+        That work on it; None: one for every core. They never change the result.
     tile_entries : int
         That a tile looks at.
     """
@@ -88,31 +119,31 @@ class LocalEntries:
     ring: TensorRing
     source: Source
     honest: HonestRing | None = None
+    threads: int | None = None
     tile_entries: int = _TILE_ENTRIES
-    _tiles: dict[tuple[int, ...], Clean] = field(default_factory=dict)
+    _tiles: dict[tuple[object, ...], tuple[Clean, Refining | None]] = field(default_factory=dict)
 
     @cached_property
     def learned(self) -> Learned | None:
         """The model; None if too few entries are observed to learn one."""
-        ring = self.ring if self.honest is None else self.honest.ring
-        order = range(len(self.source.shape))
         windows, sample = [], []
         for window in self._windows():
             values, observed = self.source.read(window)
             if observed is not None and not observed.any():
                 continue
-            unseen = None if self.honest is None else self.honest.unseen.drawn(window, order)
             windows.append(window)
-            sample.append(Entries(values, observed, evaluated(ring, window), unseen))
+            sample.append(self._beside_ring(values, observed, window))
         known = sum(one.values.size if one.observed is None else np.count_nonzero(one.observed) for one in sample)
         if known < _LEAST_OBSERVED:
             return None
-        model, cleans = learn(sample)
+        with Threads(self.threads) as threads:
+            model, cleans = learn(sample, mapper=threads.run)
         weights = [
             clean.weights if one.observed is None else np.where(one.observed, clean.weights, np.float32(np.nan))
             for clean, one in zip(cleans, sample, strict=True)
         ]
-        return Learned(model, tuple(windows), tuple(weights))
+        whole = cleans[0] if windows == [self._box] else None
+        return Learned(model, tuple(windows), tuple(weights), whole)
 
     @cached_property
     def tiles(self) -> Tiling:
@@ -126,8 +157,8 @@ class LocalEntries:
         )
         return tiling(self._box, halos, related, self.tile_entries, stored)
 
-    def clean(self, block: Block) -> Clean | None:
-        """What the model makes of a block; None if nothing could be learned."""
+    def clean(self, block: Block, refining: Refining | None = None) -> Clean | None:
+        """What the model makes of a block, refined if that is asked for; None if nothing could be learned."""
         learned = self.learned
         if learned is None:
             return None
@@ -144,7 +175,7 @@ class LocalEntries:
             ]
             if not all(len(axis) for axis in inside):
                 continue
-            found = self._computed(tile, learned.model)
+            found = self._computed(tile, learned, refining)
             there, here = (
                 _outer(inside),
                 _outer(
@@ -156,18 +187,39 @@ class LocalEntries:
             result.weights[there] = found.weights[here]
         return result
 
-    def _computed(self, tile: Tile, model: LocalModel) -> Clean:
-        key = tuple(core.start for core in tile.core)
+    def _computed(self, tile: Tile, learned: Learned, refining: Refining | None) -> Clean:
+        """What the model makes of a tile. A single tile was worked out when the model was learned."""
+        single = learned.whole if self.tiles.count == 1 else None
+        if single is not None and refining is None:
+            return single
+        key = (*(core.start for core in tile.core), None if refining is None else refining.key)
         if key not in self._tiles:
             while len(self._tiles) >= _KEPT_TILES:
                 self._tiles.pop(next(iter(self._tiles)))
             values, observed = self.source.read(tile.padded)
-            clean = model.apply(Entries(values, observed, evaluated(self.ring, tile.padded)))
+            entries = Entries(values, observed, evaluated(self.ring, tile.padded))
+            with Threads(self.threads) as threads:
+                clean = single or learned.model.apply(entries, threads.run)
+                if refining is not None:
+                    clean = refined(
+                        self._beside_ring(values, observed, tile.padded),
+                        refining.reweighted(clean, tile.padded),
+                        learned.model,
+                        refining.refine,
+                        detail=refining.detail,
+                        mapper=threads.run,
+                    )
             crop = tile.crop
-            self._tiles[key] = Clean(
-                clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy()
-            )
-        return self._tiles[key]
+            parts = (clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy())
+            self._tiles[key] = Clean(*parts), refining  # which holds the denoiser, so that no other gets its id
+        return self._tiles[key][0]
+
+    def _beside_ring(self, values: NDArray[Any], observed: NDArray[np.bool_] | None, block: Block) -> Entries:
+        """A block beside the ring that has not seen all of it, if there is one."""
+        if self.honest is None:
+            return Entries(values, observed, evaluated(self.ring, block))
+        unseen = self.honest.unseen.drawn(block, range(len(self.source.shape)))
+        return Entries(values, observed, evaluated(self.honest.ring, block), unseen)
 
     @property
     def _box(self) -> tuple[slice, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import click
 
@@ -45,6 +45,7 @@ class OutputOptions:
     output: Path
     detail: Choice
     keep: Choice
+    refine: Literal["patches"] | None
     trust_known: bool
     save: Path | None
     outliers: Path | None
@@ -59,7 +60,7 @@ class OutputOptions:
     @property
     def cleaning(self) -> Cleaning:
         """How restored data follow from the fit."""
-        return Cleaning(self.detail, self.keep, self.trust_known)
+        return Cleaning(self.detail, self.keep, self.trust_known, self.refine)
 
     def check(self, *, force: bool) -> None:
         """Refuse files that could not be written, before any work."""
@@ -100,6 +101,11 @@ output_options = gathered(
             show_default=True,
             help="Leave entries that are known and trusted as they are. never: replace them, too. auto: leave them, "
             "less their noise.",
+        ),
+        click.option(
+            "--refine",
+            type=click.Choice(["patches"]),
+            help="Refine what is missing or wrong by groups of similar patches. Takes much longer.",
         ),
         click.option(
             "--trust-known",
