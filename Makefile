@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types layers unit test-min test-versions soak format clean
+.PHONY: demo test lint types layers unit test-min test-versions soak docs docs-check format clean
 
 demo: .venv/ready
 	$(BIN)/ringlet demo --out demo --force
@@ -34,6 +34,11 @@ test-versions:
 soak: .venv/ready
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m soak --table docs/reliability.md
 
+# The site, in docs/_build/html. Warnings are errors; nothing is downloaded; some minutes on two cores.
+docs: .venv-docs/ready
+	OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -q -W --keep-going docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -51,5 +56,11 @@ format: .venv/ready
 	.venv-min/bin/uv pip install --quiet --python .venv-min/bin/python --resolution lowest-direct --editable '.[all]' --group test
 	@touch $@
 
+.venv-docs/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --upgrade pip
+	.venv-docs/bin/python -m pip install --quiet --editable '.[all]' --group docs
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-* demo soak-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* demo soak-results build dist docs/_build docs/jobs docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
