@@ -1,11 +1,13 @@
-# Two commands for people: `make demo` and `make test`. Both make their own environment in .venv.
+# Two commands for people: `make demo` and `make test`. Every command makes its own environment.
 PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test lint types layers unit test-min test-versions soak docs docs-check format clean
 
-demo: .venv/ready
-	$(BIN)/ringlet demo --out demo --force
+# The environment of the tests where there is one; else a smaller one, which is ready sooner.
+DEMO := $(if $(wildcard .venv/ready),.venv,.venv-demo)
+demo: $(DEMO)/ready
+	$(DEMO)/bin/ringlet demo --out demo --force
 
 test: lint types layers unit
 
@@ -39,6 +41,10 @@ docs: .venv-docs/ready
 	OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -q -W --keep-going docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+# The built site in Chromium: links, pictures, console, phone and screen, dark and light. SHOTS=DIR keeps pictures of it.
+docs-check: docs
+	PYTHONPATH=tests .venv-docs/bin/python tools/check_site.py docs/_build/html $(SHOTS)
+
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -48,6 +54,12 @@ format: .venv/ready
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
+	@touch $@
+
+.venv-demo/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --quiet --upgrade pip
+	.venv-demo/bin/python -m pip install --quiet --editable '.[demo]'
 	@touch $@
 
 .venv-min/ready: pyproject.toml

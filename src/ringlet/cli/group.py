@@ -17,7 +17,7 @@ __all__ = ["group"]
 
 # Help must come at once, so a command's module is imported only when the command is asked for.
 _COMMANDS = {
-    "demo": "Damage a photo, restore it, and show how well that went.",
+    "demo": "Fill a sensor log and restore a photo, and show how well that went.",
     "fit": "Fit a tensor ring to a file and save it.",
     "restore": "Make a clean file from a damaged one, in one step.",
     "info": "Say what is in a .ring file, a checkpoint or a data file.",
