@@ -5,11 +5,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import IO, Any
 
 import click
 
+from ringlet import __version__
 from ringlet.cli.wording import as_typed, visible
 from ringlet.errors import DataWarning, RingletError
 
@@ -103,7 +104,7 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
         "141 the output was closed; 1 a fault in Ringlet."
     ),
 )
-@click.version_option(metadata.version("ringlet"), message="ringlet %(version)s")
+@click.version_option(__version__, message="ringlet %(version)s")
 def group() -> None:
     """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
 
