@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import dense, random_cores, subchain
-from ring_strategies import ring_cores
+from ringlet.testing import ring_cores
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring import TensorRing
 
