@@ -43,10 +43,7 @@ def _waves() -> tuple[np.ndarray, np.ndarray]:
 
 def _measured(truth: np.ndarray, damaged: np.ndarray, verb: str) -> dict[str, float]:
     start = time.process_time()
-    if verb == "restore":
-        estimate = ringlet.restore(damaged)
-    else:
-        estimate = np.asarray(ringlet.decompose(damaged).ring)
+    estimate = ringlet.restore(damaged) if verb == "restore" else np.asarray(ringlet.decompose(damaged).ring)
     seconds = time.process_time() - start
     return {"psnr": round(psnr(estimate, truth, float(np.ptp(truth))), 2), "processor_seconds": round(seconds, 2)}
 
