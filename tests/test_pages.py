@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 import ringlet
+import ringlet.sklearn
+import ringlet.testing
+from ringlet.bench.impute.table import markdown, rows_of
+from ringlet.experiments.journal import read_records
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs" / "start").glob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
@@ -38,6 +42,11 @@ def test_every_example_ends_with_a_rival_and_has_a_place_in_the_gallery():
         assert "rival" in path.read_text(encoding="utf-8")
 
 
+def test_the_table_of_imputation_is_that_of_the_record():
+    rows = rows_of(read_records(ROOT / "benchmarks" / "imputation.jsonl"))
+    assert markdown(rows) in (ROOT / "docs" / "imputation.md").read_text(encoding="utf-8")
+
+
 def test_the_readme_counts_the_cases_of_the_record():
     table = (ROOT / "docs" / "imputation.md").read_text(encoding="utf-8")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
@@ -64,3 +73,11 @@ def test_the_history_of_benchmarks_has_this_version():
 def test_every_public_name_is_in_the_reference(name):
     reference = (ROOT / "docs" / "reference" / "python.rst").read_text(encoding="utf-8")
     assert re.search(rf"^   {name}$", reference, re.M)
+
+
+@pytest.mark.parametrize(
+    "room", [ringlet, ringlet.baselines, ringlet.sklearn, ringlet.testing], ids=lambda room: room.__name__
+)
+def test_every_public_name_has_an_example(room):
+    names = set(room.__all__) - {"baselines", "errors"}
+    assert not [name for name in names if ">>> " not in getattr(room, name).__doc__]

@@ -77,6 +77,12 @@ class DamagedTensor:
     data : array
         NaN where entries are missing, and far from the truth where they are wrong.
     wrong : bool array
+
+    Examples
+    --------
+    >>> damaged = DamagedTensor(np.ones(3), np.array([1, np.nan, 9]), np.array([False, False, True]))
+    >>> bool(np.isnan(damaged.data[1]))
+    True
     """
 
     truth: Numbers
