@@ -3,6 +3,7 @@
 They are made once for every release, into tests/store/golden/VERSION, from cores that need no random numbers.
 """
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ def _ring(dtype: type) -> ringlet.TensorRing:
 
 def main() -> None:
     """Write all files of this version anew."""
-    _FOLDER.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+    _FOLDER.mkdir(parents=True)
     ring = _ring(np.float32)
     ring.save(_FOLDER / "float32.ring", force=True)
     _ring(np.float64).save(_FOLDER / "float64.ring", force=True)

@@ -28,10 +28,10 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.solvers.streaming.extend import RingExtender
 from ringlet.solvers.streaming.extension_state import ExtensionState, ScaledRun
+from ringlet.solvers.tuning.automatic import start_automatic
 from ringlet.solvers.tuning.bond_expansion import start_rank, still_bonds
-from ringlet.solvers.tuning.coarse_start import start_automatic
 from ringlet.solvers.tuning.holdout import holdout_memory
-from ringlet.solvers.tuning.path import PathRun, start_path
+from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import Chunks, Source
 from ringlet.sources.conversion import without_labels
@@ -94,8 +94,7 @@ class FitRequest:
             kept = stack.enter_context(open_checkpoint(self.checkpoint, self.every, solver, problem))
             begun: AbstractContextManager[Run]
             if isinstance(solver, RobustRing) and solver.tunes(problem.choice):
-                start_tuned = start_path if solver.loss == "learned" else start_automatic
-                begun = start_tuned(solver, problem, self.policy)  # held-out entries decide
+                begun = start_automatic(solver, problem, self.policy)  # held-out entries decide
             else:
                 begun = solver.start(problem)
             run = stack.enter_context(begun)
@@ -111,9 +110,9 @@ class FitRequest:
                 extender = RingExtender(ExtensionState.of(solver, run, trusted))
             labelled = TensorRing(ring.cores, names=source.names, units=source.units)
             path, honest = (run.path, run.honest) if isinstance(run, PathRun) else ((), None)
-            learned = isinstance(solver, RobustRing) and solver.loss == "learned"
+            judged = isinstance(run, PathRun) and run.judges
             return Fit(
-                labelled, status, history, source, run.kernel, extender, 1 - observed, labels, path, honest, learned
+                labelled, status, history, source, run.kernel, extender, 1 - observed, labels, path, honest, judged
             )
 
     def _problem(self, solver: Solver, source: Source) -> Problem:

@@ -123,7 +123,7 @@ OTHERS = {
     "solver": ({"solver": AWRTRD(smooth=0.0, sweeps=4, tol=0)}, "solver is SAWRTRD there and AWRTRD here"),
     "samples": ({"solver": dataclasses.replace(SOLVER, samples=21)}, "samples is 20 there and 21 here"),
     "tol": ({"solver": dataclasses.replace(SOLVER, tol=1e-9)}, "tol is 0 there and 1e-09 here"),
-    "loss": ({"solver": dataclasses.replace(SOLVER, loss="huber")}, "loss is correntropy there and huber here"),
+    "loss": ({"solver": dataclasses.replace(SOLVER, loss="huber")}, "loss is learned there and huber here"),
     "sigma": ({"solver": dataclasses.replace(SOLVER, sigma=np.inf)}, "sigma is iqr there and inf here"),
     "init": ({"init": [np.ones((2, length, 2)) for length in DATA.shape]}, "init is None there and [0-9a-f]+ here"),
     "all at once": ({"rank": 3, "seed": 4}, r"rank is \[2, 2, 2\] .*; seed is 3 there and 4 here; give the arguments"),

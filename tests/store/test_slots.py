@@ -165,10 +165,10 @@ def test_the_slot_that_all_forgeries_vary_is_good(quick_path):
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("tuning.parameters.queue", 99.0, "'tuning.parameters.queue' of the state is not an order"),
-        ("tuning.parameters.queue", 0.0, "'tuning.parameters.queue' of the state is not an order"),
-        ("tuning.growth.failures", np.inf, "'tuning.growth.failures' of the state is inf, not a whole number"),
-        ("tuning.last_gain", np.nan, "'tuning.last_gain' of the state is not a number"),
+        ("path.parameters.queue", 99.0, "'path.parameters.queue' of the state is not an order"),
+        ("path.parameters.queue", 0.0, "'path.parameters.queue' of the state is not an order"),
+        ("path.idle_rungs", np.inf, "'path.idle_rungs' of the state is inf, not a whole number"),
+        ("path.gain", np.nan, "'path.gain' of the state is not a number"),
         ("penalties.width", 0.0, "'penalties.width' of the state is zero"),
     ],
 )

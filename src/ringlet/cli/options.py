@@ -212,8 +212,8 @@ solver_options = gathered(
             type=click.Choice(["learned", *LOSSES]),
             default=_defaults.loss,
             show_default=True,
-            help="How outliers lose weight: judged by their neighbours (learned; `restore` chooses it where wrong "
-            "entries take few values), by the kernel of a loss function, or not at all (l2, least squares).",
+            help="How outliers lose weight: judged by their neighbours (learned), by the kernel of a loss "
+            "function, or not at all (l2, least squares).",
         ),
         click.option(
             "--sigma",

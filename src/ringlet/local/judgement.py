@@ -38,7 +38,7 @@ _PARTS = 3  # Gaussians that right residuals are a mixture of
 _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where wrong values are atoms: few others can pass, and no right entry shall be lost
-_LEAST_SCALE = 0.5  # of the width of a cell of values: rounding errors
+_LEAST_SCALE = 0.5  # of the step between values: rounding errors
 _FAR = 1e4  # squared errors in variances; what is farther off is as wrong
 _TINY = np.float32(1e-30)
 _MOST = 1e15  # of odds and widths, so that their products stay in float32
@@ -189,9 +189,13 @@ class _Judging:
         self._odds = np.clip((1 - outliers.share) / np.maximum(outliers.masses, 1 / _MOST), 0, _MOST)
         self._odds_of_density = np.clip(self._odds * widths, 0, _MOST).astype(np.float32)
         self._inflation = np.float32(_INFLATION if outliers.atoms.any() else 1.0)
-        self._floor = np.float32((_LEAST_SCALE * float(np.median(widths))) ** 2)
+        self._floor = np.float32((_LEAST_SCALE * min(outliers.step / window.unit, _MOST)) ** 2)
         ends = outliers.edges[1], outliers.edges[-2]
-        self._ends = tuple((end - window.origin) / window.unit for end in ends)
+        self._ends = tuple(
+            (cell, sign, (end - window.origin) / window.unit)
+            for cell, sign, end, clipped in zip((0, widths.size - 1), (1, -1), ends, outliers.clipped, strict=True)
+            if clipped
+        )
 
     def judge(self, errors: Array32, variance: Array32, tile: Tile) -> tuple[Array32, Array32]:
         """Probabilities that entries are right, and the same times the weight of their squares."""
@@ -212,12 +216,14 @@ class _Judging:
         return weights, precise
 
     def _judge_ends(self, odds: Array32, errors: Array32, scale: Array32, tile: Tile) -> None:
-        """Values in the first and last cell may have been cut off: all mass beyond counts."""
+        """Where values were cut off, all mass beyond the end counts."""
         window = self._window
+        if not self._ends:
+            return
         cells = ((window.cells[tile.inner] + np.int16(1)) * window.observed[tile.inner]).ravel()  # 0 where unobserved
         predicted = window.ring[tile.inner] + window.residuals[tile.inner]
         predicted -= errors
-        for cell, sign, end in zip((0, self._odds.size - 1), (1, -1), self._ends, strict=True):
+        for cell, sign, end in self._ends:
             here = np.flatnonzero(cells == cell + 1)
             scores = sign * (end - predicted.ravel()[here]) / scale.ravel()[here]
             odds.reshape(-1)[here] = _mass_below(scores, self._tail) * self._odds[cell]

@@ -37,16 +37,16 @@ __all__ = [
     "mean_square",
 ]
 
-_ROUNDS = 4
+_ROUNDS = 7
 JUDGING_HALO = _ROUNDS * JUDGING_RADIUS  # entries around a block that decide about it
 _TRAINING_ENTRIES = 60_000  # for one stack
 _TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
 _TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
 _COUNTED = 300_000  # entries in which wrong values are counted by cell
 _LARGEST = 1e6  # of those: what lies further off is doubted alike
-_FIRST_WIDTH = 3.0  # robust standard deviations from which a residual is doubted before neighbours are asked
+_FIRST_WIDTH = 4.0  # robust standard deviations from which an error counts little in the first scale
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
-_LEAST_TAIL, _MOST_TAIL = 0.02, 0.4  # later
+_LEAST_TAIL, _MOST_TAIL = 0.02, 0.15  # later
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,9 @@ class JudgingModel:
     origin, unit : float
         Of the numbers in here: an entry of the data is ``origin + unit * x``.
     start : OutlierModel
+        Before any entry is judged.
     doubted : float
-        Before neighbours are asked: a residual that is doubted, and what wrong values look like.
+        Size of an error that counts little in the scale of the first round.
     rounds : tuple of Round
     outliers : OutlierModel
         Share and distribution of wrong values, after all rounds.
@@ -90,9 +91,11 @@ class JudgingModel:
 
     def trust(self, window: Window, mapper: Mapper = map) -> Trust:
         """Judge a window."""
-        trust = _first_trust(window, self.start, self.doubted)
-        for this in self.rounds:
+        trust = _first_trust(window, self.start)
+        for number, this in enumerate(self.rounds):
             nearest, _ = prediction_errors(window, trust, this.stack, nearest=True, mapper=mapper)
+            if number == 0:
+                trust = _calmed(trust, nearest, self.doubted)
             trust = judge(window, nearest, trust, this, mapper)
         return trust
 
@@ -164,19 +167,25 @@ def judge_sample(
     start = outliers or outliers_of_values(_observed_values(sample))
     origin, unit = _range(sample)
     as_read = [Window.of(entries, origin, unit, start, NeighbourModes((), ())) for entries in sample]
-    modes, doubted = _first_look(as_read, start, rng)
+    modes = _find_modes(as_read, start, rng)
     windows = [as_read.pop(0).arranged(modes) for _ in sample]
-    trusts = [_first_trust(window, start, doubted) for window in windows]
+    trusts = _first_trusts(windows, start)
     counted = _Counted(windows, rng)
-    now = start.learned_again(counted.wrong(trusts, start)) if outliers is None and not start.atoms.any() else start
+    now, tail, doubted = start, _FIRST_TAIL, 0.0
     rounds: list[Round] = []
-    tail = _FIRST_TAIL
     for _ in range(_ROUNDS):
-        stack, said = learn_predictions(windows, trusts, rng, nearest=True, mapper=mapper)
-        this = Round(stack, mean_square([squares for _, squares in said], trusts), tail, now)
+        stack, said = learn_predictions(windows, trusts, rng, judging=True, mapper=mapper)
+        errors = [nearest for nearest, _ in said]
+        squares = sum(square for _, square in said)
+        if not rounds:  # a scale that gross errors do not widen
+            doubted = _FIRST_WIDTH * _spread(errors, trusts)
+            trusts = [_calmed(trust, nearest, doubted) for trust, nearest in zip(trusts, errors, strict=True)]
+            pairs = zip(trusts, errors, strict=True)
+            squares = sum(float(np.sum(trust.calm * one**2, dtype=np.float64)) for trust, one in pairs)
+        this = Round(stack, mean_square(squares, trusts), tail, now)
         trusts = [
             judge(window, nearest, trust, this, mapper)
-            for window, (nearest, _), trust in zip(windows, said, trusts, strict=True)
+            for window, nearest, trust in zip(windows, errors, trusts, strict=True)
         ]
         rounds.append(this)
         tail = (tail + min(max(float(np.mean([trust.tail for trust in trusts])), _LEAST_TAIL), _MOST_TAIL)) / 2
@@ -186,9 +195,12 @@ def judge_sample(
 
 
 def learn_predictions(
-    windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator, *, nearest: bool, mapper: Mapper
+    windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator, *, judging: bool, mapper: Mapper
 ) -> tuple[Stack, list[tuple[Array32, float]]]:
-    """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`."""
+    """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`.
+
+    For `judging` the nearest prediction counts, and what may be wrong counts little in learning.
+    """
     parts: list[Training] = []
     known: list[dict[Tile, Predictions]] = []
     for window, trust in zip(windows, trusts, strict=True):
@@ -198,19 +210,19 @@ def learn_predictions(
         known.append(dict(zip(tiles, said, strict=True)))
         total = len(windows) * sum(tile.size for tile in tiles)
         for tile, one in known[-1].items():
-            weights = trust.weights[tile.inner]
-            chosen = _draw(weights > TRUSTED, _TRAINING_ENTRIES * tile.size / total, rng)
+            weights = (trust.calm if judging else trust.weights)[tile.inner]
+            chosen = _draw(trust.weights[tile.inner] > TRUSTED, _TRAINING_ENTRIES * tile.size / total, rng)
             parts.append(Training.of(one.columns, one.density, window.residuals[tile.inner], weights, chosen))
     stack = fit_stack(parts)
     return stack, [
-        prediction_errors(window, trust, stack, nearest=nearest, known=here, mapper=mapper)
+        prediction_errors(window, trust, stack, nearest=judging, known=here, mapper=mapper)
         for window, trust, here in zip(windows, trusts, known, strict=True)
     ]
 
 
-def mean_square(squares: Sequence[float], trusts: Sequence[Trust]) -> float:
-    """Mean square of trusted errors."""
-    return sum(squares) / max(sum(float(trust.weights.sum(dtype=np.float64)) for trust in trusts), 1.0)
+def mean_square(squares: float, trusts: Sequence[Trust]) -> float:
+    """Mean square of trusted errors, from the sum of their squares."""
+    return squares / max(sum(float(trust.weights.sum(dtype=np.float64)) for trust in trusts), 1.0)
 
 
 class _Counted:
@@ -239,27 +251,39 @@ def _draw(allowed: NDArray[np.bool_], number: float, rng: np.random.Generator) -
     return np.asarray(chosen[np.sort(rng.integers(0, chosen.size, ceil(number)))])
 
 
-def _first_look(
-    windows: Sequence[Window], start: OutlierModel, rng: np.random.Generator
-) -> tuple[NeighbourModes, float]:
-    """Modes, and the size of a residual that is doubted, before neighbours are asked."""
-    doubted = _FIRST_WIDTH * _spread(windows, start)
+def _find_modes(windows: Sequence[Window], start: OutlierModel, rng: np.random.Generator) -> NeighbourModes:
+    """Ordered and related modes; gross errors of the ring count little."""
     residuals = [window.residuals for window in windows]
-    weights = [_first_trust(window, start, doubted).weights for window in windows]
+    weights = [trust.calm for trust in _first_trusts(windows, start)]
     known = [
         window.ring + weight * residual for window, weight, residual in zip(windows, weights, residuals, strict=True)
     ]
-    return find_modes(known, residuals, weights, int(rng.integers(1 << 32))), doubted
+    return find_modes(known, residuals, weights, int(rng.integers(1 << 32)))
 
 
-def _first_trust(window: Window, outliers: OutlierModel, doubted: float) -> Trust:
-    """Trust before neighbours are asked: by the atoms of the values, or else by the size of residuals."""
+def _first_trusts(windows: Sequence[Window], outliers: OutlierModel) -> list[Trust]:
+    """The first trust, in which the ring's gross errors count little in scales."""
+    trusts, residuals = [_first_trust(window, outliers) for window in windows], [window.residuals for window in windows]
+    doubted = _FIRST_WIDTH * _spread(residuals, trusts)
+    return [_calmed(trust, residual, doubted) for trust, residual in zip(trusts, residuals, strict=True)]
+
+
+def _first_trust(window: Window, outliers: OutlierModel) -> Trust:
+    """Trust before neighbours are asked, by nothing but the atoms of the values."""
     weights = outliers.first_trust.astype(np.float32)[window.cells]
-    if not outliers.atoms.any() and doubted > 0:
-        sizes = np.minimum(np.abs(window.residuals), np.float32(_LARGEST * doubted)) / np.float32(doubted)
-        weights /= 1 + sizes**4
     weights *= window.observed
     return Trust(weights, weights)
+
+
+def _calmed(trust: Trust, errors: Array32, doubted: float) -> Trust:
+    """The same trust, in which errors of a size that is doubted, and larger ones, count little in scales."""
+    if not doubted > 0:
+        return trust
+    sizes = np.minimum(np.abs(errors), np.float32(_LARGEST * doubted))
+    sizes /= np.float32(doubted)
+    sizes **= 4
+    sizes += np.float32(1)
+    return Trust(trust.weights, np.divide(trust.weights, sizes, out=sizes))
 
 
 def _observed_values(sample: Sequence[Entries]) -> NDArray[Any]:
@@ -275,9 +299,8 @@ def _range(sample: Sequence[Entries]) -> tuple[float, float]:
     return low, high - low or max(abs(high), 1.0)
 
 
-def _spread(windows: Sequence[Window], outliers: OutlierModel) -> float:
-    """Robust standard deviation of residuals whose values are not known as wrong."""
-    trust = outliers.first_trust > TRUSTED
-    sizes = [np.abs(window.residuals[window.observed & trust[window.cells]]) for window in windows]
-    together = np.concatenate(sizes)
+def _spread(errors: Sequence[Array32], trusts: Sequence[Trust]) -> float:
+    """Robust standard deviation of the errors of trusted entries."""
+    pairs = zip(errors, trusts, strict=True)
+    together = np.concatenate([np.abs(error[trust.weights > TRUSTED]) for error, trust in pairs])
     return 1.4826 * float(np.median(together)) if together.size else 0.0

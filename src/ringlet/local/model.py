@@ -149,9 +149,9 @@ def learn(
     rng = np.random.default_rng(seed)
     judged = judge_sample(sample, outliers, rng, mapper)
     windows, trusts = judged.windows, judged.trusts
-    stack, said = learn_predictions(windows, trusts, rng, nearest=False, mapper=mapper)
+    stack, said = learn_predictions(windows, trusts, rng, judging=False, mapper=mapper)
     errors = [one for one, _ in said]
-    last = Round(stack, mean_square([squares for _, squares in said], trusts), judged.tail, judged.model.outliers)
+    last = Round(stack, mean_square(sum(squares for _, squares in said), trusts), judged.tail, judged.model.outliers)
     filling = _learn_filling(judged, rng, mapper)
     model = LocalModel(judged.model, last, filling, _noise(judged, errors))
     triples = zip(windows, trusts, errors, strict=True)

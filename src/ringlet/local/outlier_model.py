@@ -22,10 +22,11 @@ _LEAST_ATOM = 0.005  # of all entries
 _GAP = 50.0  # median widths of a cell: a wider one is a gap between values
 _MOST_ATOM = 0.3  # a more frequent value is a background
 _FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
-_ONLY_SMOOTH = 0.1  # the same if there are no atoms
+_ONLY_SMOOTH = 0.05  # the same if there are no atoms
 _LEAST_SMOOTH = 1e-4  # so that values that fit nothing are still found
 _UNIFORM = 0.2  # share of the uniform distribution in that of wrong values that are no atoms
 _DAMPING = 0.5  # of the old shares that is kept when they are learned again
+_CLIPPED, _CLIPPED_ENTRIES = 0.001, 3  # share and number of the entries at the largest value that show a limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +43,18 @@ class OutlierModel:
         Cells that far more entries lie in than in those around.
     counts : float64 array of shape (cells,)
         Share of all observed entries in a cell.
+    clipped : tuple of two bool
+        Whether values below the first cell, and above the last, were cut off: they are in it.
+    step : float
+        How far values that follow each other are apart, by the median.
     """
 
     edges: Array64
     masses: Array64
     atoms: NDArray[np.bool_]
     counts: Array64
+    clipped: tuple[bool, bool] = (False, False)
+    step: float = 0.0
 
     @property
     def share(self) -> float:
@@ -113,21 +120,30 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
     (array([0]), 0.1)
     """
     distinct, numbers = np.unique(values, return_counts=True)
-    distinct = distinct.astype(np.float64)
+    distinct, shares = distinct.astype(np.float64), numbers / values.size
+    excess = _excess(shares)
     if distinct.size == 1:
         half = abs(distinct[0]) / 2 or 0.5
-        edges, counts, excess = distinct[0] + np.array([-half, half]), np.ones(1), np.zeros(1)
-    elif distinct.size <= _MOST_OWN_CELLS:
-        middle = (distinct[1:] + distinct[:-1]) / 2
-        edges = np.concatenate([[2 * distinct[0] - middle[0]], middle, [2 * distinct[-1] - middle[-1]]])
-        counts = numbers / values.size
-        excess = counts - _EXCESS * _median_around(counts)
+        edges, first = distinct[0] + np.array([-half, half]), np.zeros(1, np.intp)
     else:
-        edges, counts, excess = _quantile_cells(distinct, numbers / values.size)
+        own = distinct.size <= _MOST_OWN_CELLS
+        first = np.arange(distinct.size) if own else _quantiles(shares, excess > _LEAST_ATOM)
+        middle = ((distinct[1:] + distinct[:-1]) / 2)[first[1:] - 1]
+        ends = np.array(
+            [distinct[0] - (distinct[1] - distinct[0]) / 2, distinct[-1] + (distinct[-1] - distinct[-2]) / 2]
+        )
+        edges = np.concatenate([ends[:1], middle, ends[1:]])
+    counts, excess = np.add.reduceat(shares, first), np.maximum.reduceat(excess, first)
     atoms = (excess > _LEAST_ATOM) & (counts < _MOST_ATOM)
     spans = _spans(edges)
     uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * spans / spans.sum()
-    return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts)
+    single = np.diff(first, append=distinct.size) == 1  # cells of one value
+    clipped = [
+        bool(single[end] and shares[end] >= _CLIPPED and numbers[end] >= _CLIPPED_ENTRIES and distinct.size > 1)
+        for end in (0, -1)
+    ]
+    step = float(np.median(np.diff(distinct))) if distinct.size > 1 else float(edges[1] - edges[0])
+    return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts, (clipped[0], clipped[1]), step)
 
 
 def _spans(edges: Array64) -> Array64:
@@ -146,18 +162,17 @@ def _sum_around(values: Array64) -> Array64:
     return np.convolve(values, np.ones(2 * _AROUND + 1))[_AROUND : _AROUND + values.size]
 
 
-def _median_around(counts: Array64) -> Array64:
-    """Median of every value and those around it; at the ends there are fewer."""
-    return np.array([np.median(counts[max(0, cell - _AROUND) : cell + _AROUND + 1]) for cell in range(counts.size)])
+def _excess(shares: Array64) -> Array64:
+    """How much more frequent a value is than `_EXCESS` times the median of those around it; 0 of rare values."""
+    excess = np.zeros(shares.size)
+    for place in np.flatnonzero(shares > _LEAST_ATOM):
+        around = shares[max(0, place - _AROUND) : place + _AROUND + 1]
+        excess[place] = shares[place] - _EXCESS * np.median(around)
+    return excess
 
 
-def _quantile_cells(distinct: Array64, counts: Array64) -> tuple[Array64, Array64, Array64]:
-    """Edges, shares and excesses: a cell of its own for every frequent value, cells of equal share for the others."""
-    frequent = counts > _LEAST_ATOM
-    heaps = np.where(frequent, 0.0, counts)
+def _quantiles(shares: Array64, alone: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The first value of every cell: a cell of its own for some, cells of equal share for the others."""
+    heaps = np.where(alone, 0.0, shares)
     rank = np.minimum((np.cumsum(heaps) / max(heaps.sum(), 1e-300) * _CELLS).astype(int), _CELLS - 1)
-    first = np.flatnonzero(np.diff(rank, prepend=-1) | frequent | np.append(False, frequent[:-1]))
-    middle = (distinct[1:] + distinct[:-1]) / 2
-    edges = np.concatenate([distinct[:1], middle[first[1:] - 1], [distinct[-1] + (distinct[-1] - distinct[-2])]])
-    shares = np.add.reduceat(counts, first)
-    return edges, shares, np.where(frequent[first], shares, 0.0)
+    return np.flatnonzero(np.diff(rank, prepend=-1) | alone | np.append(False, alone[:-1]))

@@ -14,7 +14,6 @@ from ringlet.restoration.clean_array import CleanArray
 from ringlet.restoration.clean_entries import Cleaning
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
-from ringlet.restoration.loss_choice import restoring_loss
 from ringlet.restoration.preview import Preview
 from ringlet.results.choices import Option
 from ringlet.results.records import Status
@@ -104,9 +103,8 @@ def restore(
     executor : DaskExecutor, optional
         A cluster to do the passes over the data, as in `decompose`.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth, time : optional
-        Hyper-parameters of the solver and a limit of time, as in `decompose`. Without `loss` and `solver`, the loss is
-        "learned" where some values are far more frequent than those around them, as salt and pepper. With `time` and a
-        new `output`, a preview is written to it after a tenth of the time; the final result replaces it.
+        Hyper-parameters of the solver and a limit of time, as in `decompose`. With `time`
+        and a new `output`, a preview is written to it after a tenth of the time; the final result replaces it.
 
     Returns
     -------
@@ -173,7 +171,7 @@ def restore(
         threads=threads,
         sweeps=sweeps,
         tol=tol,
-        loss=restoring_loss(given.source) if loss is None and solver is None else loss,
+        loss=loss,
         sigma=sigma,
         ridge=ridge,
         smooth=smooth,

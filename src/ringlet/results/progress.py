@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["ProgressLine", "progress_line"]
 
 _SECONDS_BETWEEN_LINES = 5.0
-_USUAL_SHARE = 0.36  # of the sweeps allowed that fits usually take: measured, automatic fits take 19 to 40 of 80
+_USUAL_SHARE = 0.33  # of the sweeps allowed that fits usually take: measured, automatic fits take 16 to 46 of 80
 _LONGER = 1.2  # times the sweeps done, where these are more than usual
 _RECENT = 5  # sweeps whose mean time is taken for those to come: rings grow, and so do their times
 
@@ -56,7 +56,7 @@ def time_left(done: int, sweeps: int, seconds: float) -> float:
     Examples
     --------
     >>> round(time_left(10, 80, 2.0)), time_left(50, 80, 2.0), time_left(80, 80, 2.0)
-    (38, 20.0, 0.0)
+    (33, 20.0, 0.0)
     """
     expected = min(sweeps, max(_USUAL_SHARE * sweeps, _LONGER * done))
     return seconds * (expected - done)

@@ -12,6 +12,8 @@ __all__ = ["OutlierJudgement", "posterior_limit"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
+_PROBABLE = 0.5  # what is more probably right is no outlier, though many sure ones would allow for it
+
 
 @dataclass(frozen=True, eq=False)
 class OutlierJudgement:
@@ -45,7 +47,7 @@ class OutlierJudgement:
         array([ True, False,  True])
         """
         if fdr not in self._limits:
-            least = posterior_limit(self.weights, fdr)
+            least = min(posterior_limit(self.weights, fdr), _PROBABLE)
             rest = self.zscores[self.weights > least]
             null = fit_null(rest)
             self._limits[fdr] = least, null.centre, null.limit(rest, fdr, self.tests)

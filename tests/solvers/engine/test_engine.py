@@ -13,7 +13,7 @@ from ringlet import AWRTRD, SAWRTRD, decompose
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.sampling import ChunkDraw, Purpose
 from ringlet.solvers.engine.engine import Engine
-from ringlet.solvers.tuning.controller import TunedRun
+from ringlet.solvers.tuning.path import PathRun
 from ringlet.sources import ChunkedSource
 from ringlet.sources.chunked import regular_chunks
 from stored_tensors import CHUNKS, RANK, SHAPE, Counting, cells_of, clean_tensor, damaged_tensor, stored
@@ -110,7 +110,7 @@ def cells(chunks, sizes, moment):
 
 @pytest.mark.parametrize("rank", ["auto", RANK])
 def test_an_automatic_fit_reads_no_block_in_vain_also_where_it_tries_something(damaged, moments, monkeypatch, rank):
-    counting, begin = Counting(damaged), TunedRun.sweep
+    counting, begin = Counting(damaged), PathRun.sweep
     source = ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS))
 
     def sweep(self, number):
@@ -118,7 +118,7 @@ def test_an_automatic_fit_reads_no_block_in_vain_also_where_it_tries_something(d
             counting.restart()
         return begin(self, number)
 
-    monkeypatch.setattr(TunedRun, "sweep", sweep)
+    monkeypatch.setattr(PathRun, "sweep", sweep)
     decompose(source, rank, solver=SAWRTRD(samples=400, sweeps=14, smooth="auto"), seed=1)
     assert len(moments) > 14 * 4  # something was tried
     expected = Counter()

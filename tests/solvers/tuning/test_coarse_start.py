@@ -9,7 +9,8 @@ from ringlet.execution import Threads
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.tuning.coarse_start import coarse_start
-from ringlet.solvers.tuning.controller import TunedRun, hold_out
+from ringlet.solvers.tuning.held_out import hold_out
+from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.validator import Validator
 from ringlet.sources import as_source
@@ -23,7 +24,7 @@ def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
     """Where a fit of these data begins; None: at a nearly constant tensor."""
     source = as_source(x, observed)
     problem = Problem(source, first_look(source, None), (3, 3, 3), 0, choice=RankChoice.of(rank))
-    _, seen, _, _ = hold_out(problem, policy)
+    seen = hold_out(problem, policy).seen
     with Threads(1) as threads:
         return coarse_start(policy, solver, seen, threads)
 
@@ -61,7 +62,7 @@ def test_the_bits_depend_neither_on_threads_nor_on_interruptions(tmp_path, monke
 
     whole = fit(6, 3)
     fit(3, 1, tmp_path / "fit")
-    monkeypatch.setattr(TunedRun, "prepare", refuse)
+    monkeypatch.setattr(PathRun, "prepare", refuse)
     assert bits(fit(6, 1, tmp_path / "fit")) == bits(whole)
     with pytest.raises(AssertionError, match="at the medians"):
         fit(6, 1)  # which does begin there

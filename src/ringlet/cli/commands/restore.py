@@ -1,12 +1,11 @@
 """`ringlet restore`: from a damaged file to a clean one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import click
-from click.core import ParameterSource
 
 from ringlet.api import Rank
 from ringlet.cli.fitting import Finished, fit_input, show
@@ -30,7 +29,6 @@ from ringlet.report.restoration_page import Restoration, check_page, write_resto
 from ringlet.restoration.clean_entries import Cleaning, clean_entries
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
-from ringlet.restoration.loss_choice import restoring_loss
 from ringlet.restoration.preview import Preview
 from ringlet.results.records import State
 from ringlet.store.atomic import check_outputs
@@ -173,8 +171,6 @@ def command(
     clean = CleanFile(outputs.output, given, outputs.cleaning, force)
     tell = None if quiet else partial(_tell_of_preview, outputs.output)
     preview = None if kept.time is None else Preview(clean, kept.time, tell)
-    if ctx.get_parameter_source("loss") is ParameterSource.DEFAULT:
-        solver = replace(solver, loss=restoring_loss(given.source) or solver.loss)
     finished = fit_input(
         given,
         rank,

@@ -39,8 +39,13 @@ def judging_memory(shape: Sequence[int]) -> int:
 
 
 def can_judge(settings: RobustRing, problem: Problem) -> bool:
-    """Whether entries can be judged: data in memory that vary, enough of them, and room in the memory budget."""
-    source, survey = problem.source, problem.survey
+    """Whether entries can be judged: data in memory that vary, enough of them, and room in the memory budget.
+
+    Before a still camera they are not: what passes by would vouch for itself.
+    """
+    source, survey, choice = problem.source, problem.survey, problem.choice
+    if not settings.judges or (choice is not None and choice.still is not None):
+        return False
     room = settings.budget is None or _BUDGET_PART * judging_memory(source.shape) <= settings.budget
     enough = survey.minimum < survey.maximum and survey.observed >= _FEWEST and prod(source.shape) <= _MOST_ENTRIES
     return isinstance(source, ArraySource) and problem.executor is None and room and enough

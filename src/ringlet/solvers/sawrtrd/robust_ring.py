@@ -36,7 +36,7 @@ class RobustRing(IterativeSolver):
     distributes: ClassVar[bool] = True
 
     sweeps: int = 80
-    loss: Literal["correntropy", "learned", "cauchy", "huber", "l2"] = "correntropy"
+    loss: Literal["learned", "correntropy", "cauchy", "huber", "l2"] = "learned"
     sigma: Literal["iqr", "maxabs", "trusted"] | float = "iqr"
     sigma_factor: float | None = None
     sigma_min: float = 0.15
@@ -101,6 +101,11 @@ class RobustRing(IterativeSolver):
         """
         smooths = self.scaling != "none" and not self.sampling_rule().by_rows
         return choice is not None or (smooths and self.smooth == "auto")
+
+    @property
+    def judges(self) -> bool:
+        """Whether entries are to be judged by their neighbours; a kernel whose width is given weighs them instead."""
+        return self.loss == "learned" and self.tunes_width
 
     @property
     def tunes_width(self) -> bool:

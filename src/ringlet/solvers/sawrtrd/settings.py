@@ -42,11 +42,10 @@ class AWRTRD(RobustRing):
         no core moves any more. Where the rank or `smooth` is "auto", a fit that stops by itself ends with two sweeps
         that see the held-out entries, too. There the validation error decides when, and of `tol` only matters
         whether it is 0.
-    loss : {"correntropy", "learned", "cauchy", "huber", "l2"}
-        "correntropy" is the paper's; "l2" is plain least squares. "learned" judges entries by the ring and by their
-        neighbours between sweeps, where the rank or `smooth` is "auto" and the data are in memory, and then fits what
-        is believed by least squares; elsewhere it is "correntropy". It is far better where wrong entries take few
-        values, as salt and pepper or a fill value that was left in.
+    loss : {"learned", "correntropy", "cauchy", "huber", "l2"}
+        "learned" judges entries by the ring and by their neighbours between sweeps, and fits what is believed by least
+        squares. It does so where the rank or `smooth` is "auto", the data are in memory, at least 1500 entries are
+        observed, and no `sigma` is given; elsewhere it is "correntropy", the paper's. "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
         Kernel width: a rule that adapts it to the quartiles of the residuals, or of those that are trusted, which holds
         also where 40 % of the entries are wrong; or a fixed width in the data's units (infinite: least squares). Every

@@ -41,7 +41,7 @@ class RingExtender:
             ring, history, state = self._repeated(fit, slices)
         kernel = Kernel(history[-1].sigma, state.solver.kernel_loss)
         held = AppendedSource(slices.source, slices.mode, fit.ring.shape[slices.mode])
-        return Fit(ring, Status.DONE, history, held, kernel, RingExtender(state))
+        return Fit(ring, Status.DONE, history, held, kernel, RingExtender(state), _learned=fit._learned)
 
     def _extended(
         self, fit: Fit, slices: Slices, options: ExtendOptions

@@ -4,9 +4,8 @@ A fit of the medians costs a fraction of one of the data, and medians know hardl
 nearly found when the fit of all entries begins.
 """
 
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf, prod
 from time import perf_counter
 
@@ -23,13 +22,14 @@ from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
 from ringlet.solvers.tuning.bond_expansion import start_rank
-from ringlet.solvers.tuning.controller import CoarseStart, TunedRun, hold_out, start_tuned
+from ringlet.solvers.tuning.held_out import hold_out
 from ringlet.solvers.tuning.holdout import holdout_memory
+from ringlet.solvers.tuning.path import CoarseStart, PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.tuned_parameters import refined
 from ringlet.sources import ArraySource
 
-__all__ = ["coarse_start", "start_automatic"]
+__all__ = ["coarse_start"]
 
 _FACTORS = ((1024, 4), (128, 2))  # modes of at least 1024 slices have blocks of 4, and of at least 128 slices of 2
 _SMALLER = 2  # times fewer numbers has the medians' ring than the medians, at least
@@ -44,11 +44,6 @@ class _Means:
 
     threads: Threads
     deadline: float
-
-
-def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) -> AbstractContextManager[TunedRun]:
-    """Begin a fit in which held-out entries decide, at the ring of block medians where that saves time."""
-    return start_tuned(solver, problem, policy, partial(coarse_start, policy))
 
 
 def coarse_start(
@@ -116,10 +111,10 @@ def _fitted(
     choice = replace(problem.choice, parameters=most)
     rank = start_rank(source.shape, most)
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
-    coarse, seen, validator, _ = hold_out(coarse, policy)
+    held = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
-    algorithm = Algorithm.of(solver, seen, Resources(means.threads.run), tuned=True, beside=beside)
-    with closing(TunedRun(coarse, algorithm, validator, policy)) as fit:
+    algorithm = Algorithm.of(solver, held.seen, Resources(means.threads.run), tuned=True, beside=beside)
+    with closing(PathRun(held, algorithm, policy)) as fit:
         status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=means.deadline))
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt

@@ -7,122 +7,48 @@ row were no better than the best one. That one is swept on until it settles, and
 Every round of the driver is one sweep that continues from the last: nothing is fitted twice.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from math import inf, isnan, log10, nan
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, BudgetError, DataWarning, FormatError, warn
-from ringlet.execution import Placement, Threads
+from ringlet.errors import BudgetError, DataWarning, FormatError, warn
+from ringlet.execution import Placement
 from ringlet.results.fit import HonestRing
 from ringlet.results.records import Rung, RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names, saved_array
+from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
-from ringlet.ring.ranks import parameters
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
-from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
-from ringlet.solvers.sawrtrd.judging import Judge, can_judge, judging_memory
+from ringlet.solvers.sawrtrd.judging import Judge
 from ringlet.solvers.sawrtrd.penalties import Penalties
-from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.run import resumed_state
-from ringlet.solvers.sawrtrd.start import Scale
-from ringlet.solvers.tuning.controller import hold_out
-from ringlet.solvers.tuning.holdout import HoldoutMask, holdout_memory
+from ringlet.solvers.sawrtrd.start import Scale, given_start
+from ringlet.solvers.tuning.bond_growth import BondGrowth
+from ringlet.solvers.tuning.held_out import HeldOut
+from ringlet.solvers.tuning.kernel_choice import choose_kernel, with_kernel
+from ringlet.solvers.tuning.path_state import PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.solvers.tuning.rung_growth import RungGrowth
-from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
-from ringlet.solvers.tuning.tuned_parameters import TunedParameters, Tuning, TuningState, open_parameters
-from ringlet.solvers.tuning.validator import Validator
-from ringlet.sources import ArraySource
+from ringlet.solvers.tuning.restarts import find_restart
+from ringlet.solvers.tuning.trials import Candidate, Trials
+from ringlet.solvers.tuning.tuned_parameters import TunedParameters, Tuning, open_parameters
 
-__all__ = ["PathRun", "start_path"]
-
-
-class Phase(IntEnum):
-    """Where on its path a fit is."""
-
-    GROWING = 0  # from rung to rung
-    POLISHING = 1  # at the best rung, or at a given rank, until the validation error falls no more
-    CLOSING = 2  # with all entries
+__all__ = ["CoarseStart", "PathRun"]
 
 
 @dataclass(frozen=True)
-class PathState:
-    """What the next round depends on, beside the rings.
+class CoarseStart:
+    """A ring of the whole data to begin with, in their units, and penalties to continue with."""
 
-    Attributes
-    ----------
-    parameters : TuningState
-    phase : Phase
-    sweeps : int
-        Of the present rung.
-    gain : float
-        Of the last sweep, in dB.
-    idle : int
-        Sweeps in a row that gained little.
-    idle_rungs : int
-        Rungs in a row that were not better than the best one.
-    judged_at : float
-        Validation error when entries were judged last, in data ranges; infinite if they have not been.
-    tuned_at : float
-        Validation error when all penalties were begun to be tried last, in data ranges.
-    judgements : int
-        How often entries have been judged at a given rank.
-    kernel : bool
-        Whether a kernel weighs the entries that are believed; else they count alike.
-    """
-
-    parameters: TuningState
-    phase: Phase = Phase.GROWING
-    sweeps: int = 0
-    gain: float = inf
-    idle: int = 0
-    idle_rungs: int = 0
-    judged_at: float = inf
-    tuned_at: float = inf
-    judgements: int = 0
-    kernel: bool = True
-
-
-@contextmanager
-def start_path(solver: RobustRing, problem: Problem, policy: TuningPolicy) -> Iterator["PathRun"]:
-    """Begin a fit in which held-out entries decide and entries are judged; the driver sweeps it."""
-    rule = solver.sampling_rule()
-    if rule.by_rows:
-        raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
-    whole, hidden, validator, mask = hold_out(problem, policy, solver.budget)
-    beside = holdout_memory(problem.source.shape, stored=problem.source.chunks is not None)
-    judged = can_judge(solver, problem)
-    if judged:
-        beside += judging_memory(problem.source.shape)
-    with ExitStack() as stack:
-        threads = stack.enter_context(Threads(solver.threads))
-        resources = Resources(threads.run, stack.enter_context(hidden.place()))
-        algorithm = Algorithm.of(solver, hidden, resources, tuned=True, beside=beside)
-        judge = None
-        if judged and isinstance(problem.source, ArraySource):
-            judge = Judge(problem.source, algorithm.scale.data_range, _unseen(problem, mask))
-        run = PathRun(
-            whole,
-            algorithm,
-            validator,
-            policy,
-            place=lambda of: stack.enter_context(of.place()),
-            judge=judge,
-            mask=mask,
-        )
-        stack.enter_context(closing(run))
-        yield run
-        run.warn_if_missed()
+    ring: TensorRing
+    penalties: Penalties
 
 
 class PathRun:
@@ -130,47 +56,47 @@ class PathRun:
 
     Parameters
     ----------
-    whole : Problem
-        With all entries.
+    held : HeldOut
     algorithm : Algorithm
-        On the same problem without the held-out entries.
-    validator : Validator
-        Of the entries that the algorithm does not see.
+        On the problem without the held-out entries.
     policy : TuningPolicy
-    place : callable
-        Puts the entries of a problem on the cluster, if there is one.
     judge : Judge or None
         None: a kernel weighs entries.
-    mask : HoldoutMask or None
-        Which entries are held out.
+    place : callable
+        Puts the entries of a problem on the cluster, if there is one.
+    coarse_start : callable
+        Gives a ring to begin with, and penalties; or None. It is told the time by which the fit should end.
     """
 
     def __init__(
         self,
-        whole: Problem,
+        held: HeldOut,
         algorithm: Algorithm,
-        validator: Validator,
         policy: TuningPolicy,
-        place: Callable[[Problem], Placement | None] = lambda _: None,
         judge: Judge | None = None,
-        mask: HoldoutMask | None = None,
+        place: Callable[[Problem], Placement | None] = lambda _: None,
+        coarse_start: Callable[[float], CoarseStart | None] = lambda _: None,
     ) -> None:
-        solver, scale, choice = algorithm.settings, algorithm.scale, whole.choice
-        self._whole, self._seen = whole, algorithm.problem
-        self._policy, self._place, self._judge, self._mask = policy, place, judge, mask
+        solver, scale, whole = algorithm.settings, algorithm.scale, held.whole
+        self._held, self._whole = held, whole
+        self._policy, self._place, self._judge, self._coarse_start = policy, place, judge, coarse_start
         self._hurried: RunState | None = None  # the state when the time ran out
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         first = algorithm.init()
         if solver.ridge == "auto":
             first = replace(first, penalties=replace(first.penalties, ridge=policy.first_ridge))
+        self._first_penalties = first.penalties
         dtype = first.cores[0].dtype
-        self._trials = Trials(algorithm, validator.scaled(scale.data_range, scale.level, dtype))
-        self._open = [one for one in open_parameters(solver, whole.source.shape) if one.name != "width"]
-        self._parameters = TunedParameters(self._open, stronger_after_growth=True)
+        self._trials = Trials(algorithm, held.validator.scaled(scale.data_range, scale.level, dtype))
+        tuned = open_parameters(solver, whole.source.shape)
+        self._open = [one for one in tuned if judge is None or one.name != "width"]  # judged entries count alike
+        self._parameters = TunedParameters(self._open)
+        choice = whole.choice
         most = 0 if choice is None else choice.most_parameters(whole.source.shape, dtype.itemsize)
-        self._growth = RungGrowth(whole.source.shape, choice or RankChoice(), most, policy)
+        self._growth = BondGrowth(whole.source.shape, choice or RankChoice(), most, policy)
         phase = Phase.POLISHING if choice is None else Phase.GROWING
-        self._at = PathState(self._parameters.state, phase)
+        restarted = not policy.restarts or choice is not None or whole.init is not None  # growing bonds need none
+        self._at = PathState(self._parameters.state, phase, restarted=restarted)
         self._weights: NDArray[np.float32] | None = None  # of the last judgement
         self._rungs: list[Rung] = []
         self._honest: tuple[Core, ...] = ()  # the cores before the sweeps with all entries
@@ -194,6 +120,11 @@ class PathRun:
         return self._now.state.penalties
 
     @property
+    def judges(self) -> bool:
+        """Whether entries are judged by their neighbours, not by the kernel."""
+        return self._judge is not None
+
+    @property
     def path(self) -> tuple[Rung, ...]:
         """The rungs so far."""
         return tuple(self._rungs)
@@ -201,9 +132,9 @@ class PathRun:
     @property
     def honest(self) -> HonestRing | None:
         """The ring that has not seen the held-out entries; None if there are none."""
-        if self._mask is None or not self._now.residuals.size:
+        if not self._now.residuals.size:
             return None
-        return HonestRing(self._snapshot(self._honest or self._now.state.cores).ring(), self._mask)
+        return HonestRing(self._snapshot(self._honest or self._now.state.cores).ring(), self._held.mask)
 
     def snapshot(self) -> RingSnapshot:
         """The present model."""
@@ -212,12 +143,27 @@ class PathRun:
     def _snapshot(self, cores: tuple[Core, ...]) -> RingSnapshot:
         return RingSnapshot(cores, self.scale.data_range, self._whole.survey.empty)
 
+    def prepare(self, deadline: float) -> None:
+        """Go to the coarse ring, if there is one that is better than a nearly constant tensor."""
+        start = self._coarse_start(deadline)
+        if start is None:
+            return
+        state, trials = self._now.state, self._trials
+        cores = given_start(start.ring, start.ring.shape, start.ring.rank, self.scale.data_range, state.cores[0].dtype)
+        coarse = replace(trials.algorithm.with_cores(state, cores), penalties=start.penalties)
+        candidate = trials.candidate(coarse, self._now.report)
+        if trials.compare(candidate, self._now).certainty > self._policy.sure_of_start:
+            self._now = self._best = candidate
+            self._size()
+
     def sweep(self, number: int) -> SweepReport:
         """One round."""
         if self._hurried is not None or self._at.phase is Phase.CLOSING:
             return self._close(number)
         before, tuning = self._now, Tuning.EARLY
-        due = self._parameters.due(before.parameters)
+        # A ring that is too small takes what it cannot reach for wrong: widths wait until a larger one is no better.
+        settled = self._at.kernel and (self._at.phase is Phase.POLISHING or self._at.idle_rungs > 0)
+        due = self._parameters.due(before.parameters, () if settled else ("width",))
         if not due:
             tuning = Tuning.DONE
         if due and self._at.gain <= self._policy.too_fast_db:
@@ -281,12 +227,14 @@ class PathRun:
         policy = self._policy
         little = gain < policy.polished_db and tuning is not Tuning.HELPED and not self._now.report.settling
         self._at = replace(self._at, idle=self._at.idle + 1 if little else 0)
+        error = self._trials.error(self._now)
+        if error < policy.exact and gain < policy.rung_goes_on_db:  # nothing is left to be tuned
+            return self._ends
         if self._at.idle < policy.polishing_sweeps + (tuning is not Tuning.DONE):
             return False
-        error = self._trials.error(self._now)
         if error > 0 and 20 * log10(self._at.tuned_at / error) > policy.retuning_db:
             # A better ring may want other penalties.
-            self._parameters = TunedParameters(self._open, stronger_after_growth=True)
+            self._parameters = TunedParameters(self._open)
             self._at = replace(self._at, tuned_at=error, idle=0)
             return False
         return self._ends
@@ -346,51 +294,44 @@ class PathRun:
         self._at = replace(self._at, judged_at=self._trials.error(self._now))
 
     def _choose_kernel(self, number: int) -> None:
-        """Least squares, or a kernel that doubts what lies far off: as held-out entries say.
-
-        Entries that have been judged count alike unless a kernel is better. Others are weighed by a kernel unless least
-        squares are much better: what is rare need not be wrong.
-        """
-        policy, found = self._policy, []
-        for algorithm in self._kernels():
-            trials, state = Trials(algorithm, self._trials.validator), replace(self._now.state, narrowest=0.0)
-            for sweep in range(policy.kernel_sweeps):
-                candidate = trials.swept(state, number, Trial.KERNEL + sweep)
-                state = candidate.state
-            found.append((trials, candidate))
-        (plain, by_squares), (robust, by_kernel) = found
-        if self._weights is None:
-            kernel = plain.compare(by_squares, by_kernel).gain < policy.least_squares_gain_db
-        else:
-            kernel = plain.compare(by_kernel, by_squares).gain > policy.kernel_gain_db
-        self._trials, self._now = (robust, by_kernel) if kernel else (plain, by_squares)
-        self._at = replace(self._at, kernel=kernel)
-
-    def _kernels(self) -> tuple[Algorithm, Algorithm]:
-        algorithm = self._trials.algorithm
-        rule = algorithm.settings.width_rule()
-        return algorithm.with_least_squares(), replace(algorithm, width_rule=rule)
+        """Least squares, or a kernel that doubts what lies far off: as held-out entries say."""
+        if self._trials.algorithm.settings.tunes_width:
+            judged = self._weights is not None
+            self._trials, self._now, kernel = choose_kernel(self._trials, self._now, number, judged, self._policy)
+            self._at = replace(self._at, kernel=kernel)
 
     def _believe(self, weights: NDArray[np.float32]) -> None:
         """Go on with least squares of what is believed."""
         assert self._judge is not None  # noqa: S101 - who else gives weights
         self._weights = weights
-        problem = self._whole if self._at.phase is Phase.CLOSING else self._seen
+        problem = self._whole if self._at.phase is Phase.CLOSING else self._held.seen
         algorithm = self._trials.algorithm.on(self._judge.believed(problem, weights), None)
-        self._trials = Trials(algorithm, self._trials.validator.judged(weights))
-        self._trials = replace(self._trials, algorithm=self._kernels()[self._at.kernel])
+        self._trials = Trials(with_kernel(algorithm, self._at.kernel), self._trials.validator.judged(weights))
 
     def _end(self, number: int) -> None:
         """The fit with held-out entries has shown what it can do: judge a last time, and go over to all entries."""
+        if self._begins_again(number):
+            return
         if self._judge is not None and self._whole.choice is None and self._at.judgements < self._policy.judgements:
             self._believe(self._judge.weights(self._now.state.cores))  # what a better ring believes is more
             self._choose_kernel(number)
-            self._parameters = TunedParameters(self._open, stronger_after_growth=True)
+            self._parameters = TunedParameters(self._open)
             self._at = replace(self._at, idle=0, tuned_at=inf, judgements=self._at.judgements + 1)
             return
         if self._policy.trims_bonds and self._whole.choice is not None:
             self._now = self._growth.trimmed(self._trials, self._now, number)
         self._see_all()
+
+    def _begins_again(self, number: int) -> bool:
+        """Begin anew, once, if a fit of a given rank stands still although the rank could do better."""
+        if self._at.restarted:
+            return False
+        self._at = replace(self._at, restarted=True)
+        restart = find_restart(self._trials, self._now, self._first_penalties, number)
+        if restart is not None:
+            self._now, self._parameters = restart, TunedParameters(self._open)
+            self._at = replace(self._at, idle=0, tuned_at=inf)
+        return restart is not None
 
     def _close(self, number: int) -> SweepReport:
         """A sweep with all entries; the last ones."""
@@ -424,10 +365,7 @@ class PathRun:
             return self._hurried
         at = replace(self._at, parameters=self._parameters.state)
         saved = by_name(self._now.state) | by_name(self._best.state, "best.") | by_name(at, "path.")
-        saved["path.ranks"] = np.array([rung.rank for rung in self._rungs], np.float64).reshape(
-            -1, len(self._now.state.cores)
-        )
-        saved["path.errors"] = np.array([(rung.validation, rung.seconds) for rung in self._rungs]).reshape(-1, 2)
+        saved |= rungs_by_name(self._rungs, len(self._now.state.cores))
         if self._weights is not None:
             saved["path.weights"] = self._weights
         return saved | {f"honest.{mode}": core for mode, core in enumerate(self._honest)}
@@ -438,7 +376,7 @@ class PathRun:
         if sorted(self._at.parameters.queue) != list(range(len(self._open))):
             raise FormatError("'path.parameters.queue' of the state is not an order of the tuned parameters")
         self._parameters.state = self._at.parameters
-        self._rungs = _saved_rungs(state, self._whole.source.shape)
+        self._rungs = saved_rungs(state, self._whole.source.shape)
         if self._at.phase is Phase.CLOSING:
             dtype = self._now.state.cores[0].dtype
             self._honest = tuple(
@@ -449,7 +387,8 @@ class PathRun:
         else:
             if self._at.phase is Phase.CLOSING:
                 self._see_whole()
-            self._trials = replace(self._trials, algorithm=self._kernels()[self._at.kernel])
+            algorithm = with_kernel(self._trials.algorithm, self._at.kernel)
+            self._trials = replace(self._trials, algorithm=algorithm)
         best = {name[len("best.") :]: value for name, value in state.items() if name.startswith("best.")}
         self._best = self._resumed(self._best, best)
         self._now = self._resumed(self._now, state)
@@ -458,19 +397,3 @@ class PathRun:
     def _resumed(self, like: Candidate, saved: RunState) -> Candidate:
         state: FitState = resumed_state(self._trials.algorithm, like.state, saved)
         return self._trials.candidate(state, like.report)
-
-
-def _unseen(problem: Problem, mask: HoldoutMask) -> NDArray[np.bool_]:
-    """Which entries are held out."""
-    order = len(problem.source.shape)
-    return mask.drawn((slice(None),) * order, range(order))
-
-
-def _saved_rungs(state: RunState, shape: tuple[int, ...]) -> list[Rung]:
-    ranks = saved_array(state, "path.ranks", None, np.dtype("f8")).reshape(-1, len(shape))
-    errors = saved_array(state, "path.errors", (len(ranks), 2), np.dtype("f8"), finite=False)
-    rungs = []
-    for rank, (validation, seconds) in zip(ranks.tolist(), errors.tolist(), strict=True):
-        bonds = tuple(int(bond) for bond in rank)
-        rungs.append(Rung(bonds, parameters(shape, bonds), validation, seconds))
-    return rungs

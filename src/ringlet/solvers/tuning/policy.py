@@ -7,7 +7,7 @@ __all__ = ["TuningPolicy"]
 
 @dataclass(frozen=True)
 class TuningPolicy:
-    """Which ideas automatic fits use, and from where on; fields from `trims_bonds` on are those of paths.
+    """Which ideas automatic fits use, and the numbers that decide.
 
     Attributes
     ----------
@@ -20,8 +20,8 @@ class TuningPolicy:
         Data of at least this number of entries begin at the ring of their block medians, which costs little.
     coarse_room : float
         That many times the medians must fit into a memory budget.
-    rule_width_after_growth : bool
-        A ring that has grown is tried at the rule's kernel width again: a small ring may take content for wrong.
+    sure_of_start : float
+        Standard errors by which the ring of the medians has to be better than a constant.
     restarts : bool
         Fits of a given rank that stand still in a swamp begin anew.
     trims_bonds : bool
@@ -86,11 +86,11 @@ class TuningPolicy:
     holds_out_together: bool = True
     coarse_from_entries: int = 1 << 21
     coarse_room: float = 8.0
-    rule_width_after_growth: bool = True
+    sure_of_start: float = 2.0
     restarts: bool = True
     trims_bonds: bool = True
     growth_factor: float = 2.0
-    small_growth_factor: float = 1.5
+    small_growth_factor: float = 1.3
     wide_bond: int = 8
     similar_promise: float = 0.5
     rung_settled_db: float = 0.15

@@ -25,9 +25,7 @@ class Trial(IntEnum):
     FEATURES = 1  # and 2: updates that find the features of a wider bond
     GROWN = 3  # with wider bonds, or narrower ones
     REFIT = 4  # narrower bonds of exact data; fresh starts of a given rank
-    LEAST_SQUARES = 16
-    RULE_WIDTH = 20
-    KERNEL = 24  # with and without a kernel, and the next ones
+    KERNEL = 16  # with and without a kernel, and the next ones
 
 
 @dataclass(frozen=True)

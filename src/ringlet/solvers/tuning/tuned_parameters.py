@@ -46,7 +46,9 @@ class TunedParameter:
     mode: int
 
     def changed(self, given: Penalties, up: bool, *, exact: bool = False) -> Penalties | None:
-        """The next larger or smaller value, or None at the end of the range; only `exact` data do without a ridge.
+        """The next larger or smaller value, or None at the end of the range.
+
+        Penalties of `exact` data go to zero at once; others keep a ridge.
 
         Examples
         --------
@@ -58,11 +60,13 @@ class TunedParameter:
         if self.name == "smooth":
             strength = given.smooth[self.mode]
             strength = _stronger(strength, up, _SMOOTH_STEP, _SMOOTH_LEAST) if strength or not up else _SMOOTH_FIRST
-            strength = min(strength, _SMOOTH_MOST)
+            strength = 0.0 if exact and not up else min(strength, _SMOOTH_MOST)
             smooth = (*given.smooth[: self.mode], strength, *given.smooth[self.mode + 1 :])
             return None if smooth == given.smooth else replace(given, smooth=smooth)
         if self.name == "ridge":
             ridge = _stronger(given.ridge or 0.0, up, _RIDGE_STEP, _RIDGE_LEAST)
+            if exact and not up:
+                ridge = 0.0
             return replace(given, ridge=ridge) if given.ridge != ridge <= _RIDGE_MOST and (ridge or exact) else None
         width = given.width * (_WIDTH_STEP if up else 1 / _WIDTH_STEP)
         return replace(given, width=width) if _WIDTH_LEAST <= width <= _WIDTH_MOST else None
@@ -131,13 +135,14 @@ class TunedParameters:
     Parameters
     ----------
     parameters : sequence of TunedParameter
-    stronger_after_growth : bool
-        A ring that has grown is first tried with stronger penalties.
+
+    Notes
+    -----
+    A ring that has grown is first tried with stronger penalties.
     """
 
-    def __init__(self, parameters: Sequence[TunedParameter], *, stronger_after_growth: bool = False) -> None:
+    def __init__(self, parameters: Sequence[TunedParameter]) -> None:
         self._parameters = parameters
-        self._stronger_after_growth = stronger_after_growth
         none = (0,) * len(parameters)
         up = tuple([parameter.name == "smooth" for parameter in parameters])
         self.state = TuningState(tuple(range(len(parameters))), up, none, none, none, none)
@@ -155,7 +160,7 @@ class TunedParameters:
         """Other penalties to try; None if a parameter rests. Say with `answer` what they brought."""
         if size >= _REST * self.state.size[at]:
             self._set(at, misses=0, kept=0, reversals=0)
-            if self._stronger_after_growth and self.state.size[at]:
+            if self.state.size[at] and self._parameters[at].name != "width":
                 self._set(at, up=True)
         self._set(at, size=size)
         while not self._rests(at, size):
@@ -164,10 +169,6 @@ class TunedParameters:
                 return penalties
             self._miss(at)
         return None
-
-    def awake(self, name: str, size: int) -> bool:
-        """Whether parameters of this name may be tried again, in a ring of `size` numbers."""
-        return any(other.name == name and not self._rests(at, size) for at, other in enumerate(self._parameters))
 
     def answer(self, at: int, given: Penalties, changed: Penalties, certainty: float) -> bool:
         """Whether to keep what `changed` gave, from how sure it is that it is better, in standard errors."""

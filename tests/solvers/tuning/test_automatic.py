@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from skimage import data, transform
 
 from ringlet import AWRTRD, SAWRTRD, decompose
 from ringlet.errors import DataWarning
@@ -108,26 +107,24 @@ def test_rare_peaks_are_no_outliers():
     x = truth + 0.005 * np.random.default_rng(0).standard_normal(truth.shape)
     x[np.random.default_rng(1).random(truth.shape) < 0.3] = np.nan
     trusting = decompose(x)
-    robust = tuned(x, policy=TuningPolicy(least_squares_gain_db=np.inf))
+    robust = tuned(x, solver=AWRTRD(loss="correntropy"), policy=TuningPolicy(least_squares_gain_db=np.inf))
     assert trusting.sigma > 100 * robust.sigma  # least squares were chosen
     assert error(trusting, truth) < 0.8 * error(robust, truth)
-    assert (trusting.weights()[np.isfinite(x)] > 0.9).all()
+    assert (trusting.weights()[np.isfinite(x)] > 0.9).mean() > 0.999
 
 
-def test_least_squares_are_not_chosen_where_entries_are_wrong():
+def test_a_kernel_is_not_given_up_where_entries_are_wrong():
     x, observed = spoiled(rare_peaks(), 0.9, 0.1)
-    fit = decompose(x, mask=observed)
+    fit = decompose(x, mask=observed, loss="correntropy")
     assert fit.history[-1].sigma < np.ptp(x)
 
 
-def test_a_kernel_that_a_small_ring_had_narrowed_is_widened_when_it_has_grown():
-    x = transform.resize(data.astronaut(), (240, 240), anti_aliasing=True)
-    errors = {}
-    for relaxes in (True, False):
-        policy = TuningPolicy(rule_width_after_growth=relaxes)
-        for seed in range(2):
-            rng = np.random.default_rng(seed)
-            damaged = np.where(rng.random(x.shape) < 0.2, rng.choice([0.0, 1.0], x.shape), x).astype(np.float32)
-            fit = tuned(damaged, mask=rng.random(x.shape) < 0.3, policy=policy)
-            errors.setdefault(relaxes, []).append(np.std(np.asarray(fit.ring) - x))
-    assert np.mean(errors[True]) < 0.9 * np.mean(errors[False])
+def test_wrong_entries_are_judged_and_left_out():
+    truth = rare_peaks()
+    x, observed = spoiled(truth, 0.9, 0.1)
+    fit = decompose(x, mask=observed)
+    wrong = x == truth.max() * 3
+    weights = fit.weights()
+    assert (weights[observed & wrong] < 0.5).all()
+    assert (weights[observed & ~wrong] > 0.5).mean() > 0.999
+    assert error(fit, truth) < 0.7 * error(decompose(x, mask=observed, loss="correntropy"), truth)

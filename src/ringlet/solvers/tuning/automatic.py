@@ -1,0 +1,61 @@
+"""Automatic fits: entries are held out, and what they say decides."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.errors import ArgumentError
+from ringlet.execution import Threads
+from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.sawrtrd.algorithm import Algorithm
+from ringlet.solvers.sawrtrd.judging import Judge, can_judge, judging_memory
+from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.tuning.coarse_start import coarse_start
+from ringlet.solvers.tuning.held_out import hold_out
+from ringlet.solvers.tuning.holdout import HoldoutMask, holdout_memory
+from ringlet.solvers.tuning.path import PathRun
+from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.sources import ArraySource
+
+__all__ = ["start_automatic"]
+
+
+@contextmanager
+def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) -> Iterator[PathRun]:
+    """Begin a fit in which held-out entries decide; the driver sweeps it."""
+    rule = solver.sampling_rule()
+    if rule.by_rows:
+        raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
+    held = hold_out(problem, policy, solver.budget)
+    judged = can_judge(solver, problem)
+    beside = holdout_memory(problem.source.shape, stored=problem.source.chunks is not None)
+    if judged:
+        beside += judging_memory(problem.source.shape)
+    with ExitStack() as stack:
+        threads = stack.enter_context(Threads(solver.threads))
+        resources = Resources(threads.run, stack.enter_context(held.seen.place()))
+        algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
+        judge = None
+        if judged and isinstance(problem.source, ArraySource):
+            judge = Judge(problem.source, algorithm.scale.data_range, _unseen(problem, held.mask))
+        run = PathRun(
+            held,
+            algorithm,
+            policy,
+            judge=judge,
+            place=lambda of: stack.enter_context(of.place()),
+            coarse_start=partial(coarse_start, policy, solver, held.seen, threads),
+        )
+        stack.enter_context(closing(run))
+        yield run
+        run.warn_if_missed()
+
+
+def _unseen(problem: Problem, mask: HoldoutMask) -> NDArray[np.bool_]:
+    """Which entries are held out."""
+    order = len(problem.source.shape)
+    return mask.drawn((slice(None),) * order, range(order))

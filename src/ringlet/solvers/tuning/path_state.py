@@ -1,0 +1,83 @@
+"""Where on its path an automatic fit is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from math import inf
+
+import numpy as np
+
+from ringlet.results.records import Rung, RunState
+from ringlet.results.saved_state import saved_array
+from ringlet.ring.ranks import parameters
+from ringlet.solvers.tuning.tuned_parameters import TuningState
+
+__all__ = ["PathState", "Phase", "rungs_by_name", "saved_rungs"]
+
+
+class Phase(IntEnum):
+    """Where on its path a fit is."""
+
+    GROWING = 0  # from rung to rung
+    POLISHING = 1  # at the best rung, or at a given rank, until the validation error falls no more
+    CLOSING = 2  # with all entries
+
+
+@dataclass(frozen=True)
+class PathState:
+    """What the next round depends on, beside the rings.
+
+    Attributes
+    ----------
+    parameters : TuningState
+    phase : Phase
+    sweeps : int
+        Of the present rung.
+    gain : float
+        Of the last sweep, in dB.
+    idle : int
+        Sweeps in a row that gained little.
+    idle_rungs : int
+        Rungs in a row that were not better than the best one.
+    judged_at : float
+        Validation error when entries were judged last, in data ranges; infinite if they have not been.
+    tuned_at : float
+        Validation error when all penalties were begun to be tried last, in data ranges.
+    judgements : int
+        How often entries have been judged at a given rank.
+    kernel : bool
+        Whether a kernel weighs the entries that are believed; else they count alike.
+    restarted : bool
+        Whether other starts of a given rank have been tried.
+    """
+
+    parameters: TuningState
+    phase: Phase = Phase.GROWING
+    sweeps: int = 0
+    gain: float = inf
+    idle: int = 0
+    idle_rungs: int = 0
+    judged_at: float = inf
+    tuned_at: float = inf
+    judgements: int = 0
+    kernel: bool = True
+    restarted: bool = False
+
+
+def rungs_by_name(rungs: Sequence[Rung], order: int) -> RunState:
+    """The rungs of a ring with this number of modes, as arrays of a state."""
+    return {
+        "path.ranks": np.array([rung.rank for rung in rungs], np.float64).reshape(-1, order),
+        "path.errors": np.array([(rung.validation, rung.seconds) for rung in rungs]).reshape(-1, 2),
+    }
+
+
+def saved_rungs(state: RunState, shape: tuple[int, ...]) -> list[Rung]:
+    """The inverse of `rungs_by_name`."""
+    ranks = saved_array(state, "path.ranks", None, np.dtype("f8")).reshape(-1, len(shape))
+    errors = saved_array(state, "path.errors", (len(ranks), 2), np.dtype("f8"), finite=False)
+    rungs = []
+    for rank, (validation, seconds) in zip(ranks.tolist(), errors.tolist(), strict=True):
+        bonds = tuple(int(bond) for bond in rank)
+        rungs.append(Rung(bonds, parameters(shape, bonds), validation, seconds))
+    return rungs
