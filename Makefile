@@ -1,17 +1,20 @@
-# Two commands for people: `make demo` and `make test`. Both make their own environment in .venv.
+# Two commands for people: `make demo` and `make test`. Every command makes its own environment.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types layers unit test-min test-versions soak format clean
+.PHONY: demo test lint types layers unit coverage test-min test-versions soak docs docs-check release-check format clean
 
-demo: .venv/ready
-	$(BIN)/ringlet demo --out demo --force
+# The environment of the tests where there is one; else a smaller one, which is ready sooner.
+DEMO := $(if $(wildcard .venv/ready),.venv,.venv-demo)
+demo: $(DEMO)/ready
+	$(DEMO)/bin/ringlet demo --out demo --force
 
 test: lint types layers unit
 
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 types: .venv/ready
 	$(BIN)/mypy
@@ -21,6 +24,10 @@ layers: .venv/ready
 
 unit: .venv/ready
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 src tests README.md docs
+
+# The suite with the lines that it runs counted; those that it does not run are listed. See CONTRIBUTING.md.
+coverage: .venv-coverage/ready
+	OMP_NUM_THREADS=1 .venv-coverage/bin/python -m pytest -n 2 --cov --cov-report=term-missing src tests README.md docs
 
 # The suite with the lowest versions that pyproject.toml allows. Old versions may warn of their own age.
 test-min: .venv-min/ready
@@ -34,6 +41,25 @@ test-versions:
 soak: .venv/ready
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m soak --table docs/reliability.md
 
+# The site, in docs/_build/html. Warnings are errors; nothing is downloaded; some minutes on two cores.
+docs: .venv-docs/ready
+	OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -b html -q -W --keep-going docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+# The built site in Chromium: links, pictures, console, phone and screen, dark and light. SHOTS=DIR keeps pictures of it.
+docs-check: docs
+	PYTHONPATH=tests .venv-docs/bin/python tools/check_site.py docs/_build/html $(SHOTS)
+
+# Both files of a release: built, checked, and the suite run from the wheel in a clean environment.
+release-check: .venv-release/ready
+	rm -rf dist
+	.venv-release/bin/python -m build --outdir dist
+	.venv-release/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv --clear .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet --upgrade pip
+	.venv-wheel/bin/python -m pip install --quiet "$$(ls dist/*.whl)[all]" --group test
+	OMP_NUM_THREADS=1 .venv-wheel/bin/python -m pytest -n 2 tests README.md docs
+
 format: .venv/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -45,11 +71,35 @@ format: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@touch $@
 
+.venv-demo/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --quiet --upgrade pip
+	.venv-demo/bin/python -m pip install --quiet --editable '.[demo]'
+	@touch $@
+
 .venv-min/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-min
 	.venv-min/bin/python -m pip install --quiet --upgrade pip uv
 	.venv-min/bin/uv pip install --quiet --python .venv-min/bin/python --resolution lowest-direct --editable '.[all]' --group test
 	@touch $@
 
+.venv-coverage/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-coverage
+	.venv-coverage/bin/python -m pip install --quiet --upgrade pip
+	.venv-coverage/bin/python -m pip install --quiet --editable '.[all]' --group coverage
+	@touch $@
+
+.venv-release/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --upgrade pip
+	.venv-release/bin/python -m pip install --quiet --group release
+	@touch $@
+
+.venv-docs/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --upgrade pip
+	.venv-docs/bin/python -m pip install --quiet --editable '.[all]' --group docs
+	@touch $@
+
 clean:
-	rm -rf .venv .venv-* demo soak-results build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* demo soak-results build dist docs/_build docs/jobs docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

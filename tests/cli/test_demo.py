@@ -10,7 +10,16 @@ from skimage import data
 from ringlet import TensorRing
 from ringlet.sources.files import load
 
-NAMES = ["comparison.png", "damaged.png", "history.png", "model.ring", "outliers.png", "restored.png"]
+NAMES = [
+    "comparison.png",
+    "damaged.png",
+    "history.png",
+    "index.html",
+    "model.ring",
+    "outliers.png",
+    "restored.png",
+    "sensors.png",
+]
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +40,18 @@ def test_the_robust_fit_beats_least_squares_by_far(demo):
     assert results["SAWRTRD"]["ssim"] > 0.7
     assert results["least squares"]["psnr"] > results["damaged"]["psnr"]
     assert results["SAWRTRD"]["stored_bytes"] < results["damaged"]["stored_bytes"]
+
+
+def test_the_log_is_filled_far_better_than_by_interpolation(demo):
+    sensors = demo[1]["sensors"]
+    assert sensors["errors"]["Ringlet"] < sensors["errors"]["interpolation"] / 5
+    assert sensors["found_share"] > 0.9
+
+
+def test_the_page_holds_both_pictures_and_loads_nothing_else(demo):
+    page = (demo[0] / "index.html").read_text(encoding="utf-8")
+    assert page.count('src="data:image/webp;base64,') == 2
+    assert "http" not in page
 
 
 def test_about_the_share_that_was_ruined_is_judged_outliers(demo):

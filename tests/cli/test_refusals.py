@@ -296,6 +296,6 @@ def test_libraries_that_are_needed_at_the_end_are_missed_at_the_beginning(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, lacking, None)
-    for work in ("paper.run_tasks", "demo.decompose", "bench.measure_case"):
+    for work in ("paper.run_tasks", "demo.fill_log", "bench.measure_case"):
         monkeypatch.setattr(f"ringlet.cli.commands.{work}", None)  # any work would be a TypeError
     assert said in refused(*arguments)

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import dense, random_cores
-from ring_strategies import indices, ring_cores
 from ringlet.errors import IndexingError, RingletError
 from ringlet.ring import TensorRing, evaluate
+from ringlet.testing import indices, ring_cores
 
 
 def agree(found, expected):

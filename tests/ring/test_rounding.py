@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 import ringlet
 from oracles import dense, random_cores
-from ring_strategies import ring_cores
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.ring import TensorRing
 from ringlet.ring.rounding import _solve
+from ringlet.testing import ring_cores
 
 
 def relative_error(rounded, tensor):

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import dense, random_cores, subchain
-from ring_strategies import ring_cores
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring import TensorRing
+from ringlet.testing import ring_cores
 
 
 @st.composite

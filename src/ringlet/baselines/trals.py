@@ -31,7 +31,9 @@ __all__ = ["TRALS", "LeastSquaresRun"]
 
 @dataclass(frozen=True, kw_only=True)
 class TRALS(IterativeSolver):
-    """Tensor ring decomposition by alternating least squares: minimises ``|| X - TR(Z_1 .. Z_N) ||_F^2``.
+    """Tensor ring decomposition by alternating least squares.
+
+    Minimises ``|| X - TR(Z_1 .. Z_N) ||_F^2``.
 
     Each core in turn is set to its least squares solution while the others are held. Up to rounding errors the error
     never increases; the result depends on the start. Complete data only, and not robust.

@@ -5,11 +5,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import IO, Any
 
 import click
 
+from ringlet import __version__
 from ringlet.cli.wording import as_typed, visible
 from ringlet.errors import DataWarning, RingletError
 
@@ -17,7 +18,7 @@ __all__ = ["group"]
 
 # Help must come at once, so a command's module is imported only when the command is asked for.
 _COMMANDS = {
-    "demo": "Damage a photo, restore it, and show how well that went.",
+    "demo": "Fill a sensor log and restore a photo, and show how well that went.",
     "fit": "Fit a tensor ring to a file and save it.",
     "restore": "Make a clean file from a damaged one, in one step.",
     "info": "Say what is in a .ring file, a checkpoint or a data file.",
@@ -103,7 +104,7 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
         "141 the output was closed; 1 a fault in Ringlet."
     ),
 )
-@click.version_option(metadata.version("ringlet"), message="ringlet %(version)s")
+@click.version_option(__version__, message="ringlet %(version)s")
 def group() -> None:
     """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
 

@@ -62,6 +62,15 @@ class Fit(EntryViews):
     path : tuple of Rung
         The rings that an automatic fit went through, in order: rank, parameters, validation error, seconds. Empty where
         the rank was given.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> x = np.fromfunction(lambda i, j, k: np.cos(i / 5 + j / 4) + k, (12, 10, 6))
+    >>> x[2, 3, 4] = 99.0
+    >>> fit = ringlet.decompose(x, rank=3)
+    >>> fit.status.name, fit.ring.rank, np.argwhere(fit.outliers()).tolist()
+    ('CONVERGED', (3, 3, 3), [[2, 3, 4]])
     """
 
     ring: TensorRing
@@ -277,6 +286,14 @@ class Estimate:
     ring : TensorRing or None
     status : Status
     history : tuple of SweepRecord
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> x = np.add.outer(np.arange(8.0), np.add.outer(np.arange(6.0), np.arange(5.0)))
+    >>> estimate = ringlet.complete(x, solver=ringlet.baselines.L1TNN())
+    >>> estimate.ring is None, estimate.tensor.shape
+    (True, (8, 6, 5))
     """
 
     ring: TensorRing | None

@@ -31,7 +31,13 @@ RunState: TypeAlias = Mapping[str, NDArray[Any] | float]
 
 
 class Status(Enum):
-    """How a fit ended; ``str(status)`` is advice."""
+    """How a fit ended; ``str(status)`` is advice.
+
+    Examples
+    --------
+    >>> str(Status.CONVERGED)
+    'The estimate stopped changing: the fit is done.'
+    """
 
     CONVERGED = "The estimate stopped changing: the fit is done."
     DONE = "The method takes a fixed number of passes, and has made them: the fit is done."
@@ -84,6 +90,13 @@ class SweepRecord:
     held_out : float
         Validation error: robust root mean square error on entries that the fit does not see, in the data's units; NaN
         where none are held out.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> fit = ringlet.decompose(np.outer(np.arange(9.0), np.arange(8.0)), rank=1)
+    >>> [record.sweep for record in fit.history][:3]
+    [1, 2, 3]
     """
 
     sweep: int

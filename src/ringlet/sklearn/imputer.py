@@ -34,7 +34,7 @@ class RingImputer(OneToOneFeatureMixin, TransformerMixin, RingTable):  # type: i
     ----------
     fit_ : ringlet.Fit
         Of the table, less `centre_` and divided by `scale_`.
-    centre_, scale_ : arrays of shape (n_features_in_,)
+    centre_, scale_ : arrays, one number for every column
     n_features_in_ : int
     feature_names_in_ : array of str
         Where X has names of columns.

@@ -38,7 +38,15 @@ __all__ = [
 
 
 class Plan(Protocol):
-    """What a fit will need, known before it starts; printed, it is a table for people."""
+    """What a fit will need, known before it starts; printed, it is a table for people.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> plan = ringlet.plan((100, 80, 60), rank=5)
+    >>> plan.memory > 0, plan.operations > 0, plan.notes
+    (True, True, ())
+    """
 
     @property
     def operations(self) -> int:
@@ -180,6 +188,12 @@ class Solver(ABC):
         Hyper-parameters that change how a sweep is computed, or how many there are, but no bit of what it does.
     distributes : bool
         Can work on a cluster.
+
+    Examples
+    --------
+    >>> import ringlet
+    >>> isinstance(ringlet.SAWRTRD(), ringlet.Solver), ringlet.SAWRTRD.robust, ringlet.baselines.TRALS.robust
+    (True, True, False)
     """
 
     handles_missing: ClassVar[bool]

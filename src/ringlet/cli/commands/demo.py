@@ -1,61 +1,42 @@
-"""`ringlet demo`: damage a photo, restore it, and show how well that went."""
+"""`ringlet demo`: fill a sensor log, restore a photo, and show how well that went."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.amounts import format_bytes
-from ringlet.api import decompose
+from ringlet.cli.demonstration.page import write_page
+from ringlet.cli.demonstration.photo import (
+    HIDDEN,
+    PHOTOS,
+    RUINED,
+    RestoredPhoto,
+    load_photo,
+    restore_photo,
+    write_photo,
+)
+from ringlet.cli.demonstration.sensors import SensorLog, draw_week, fill_log, fill_scores
 from ringlet.cli.options import force_option, json_option, seed_option
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import percent, print_json, print_table, times
-from ringlet.errors import MissingDependencyError, OutputError
-from ringlet.report.history import plot_history
-from ringlet.report.metrics import psnr, ssim
-from ringlet.report.outliers import outlier_map
-from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
+from ringlet.errors import OutputError
 from ringlet.report.style import import_matplotlib
-from ringlet.results.fit import Fit
-from ringlet.results.records import Status
-from ringlet.ring import TensorRing
-from ringlet.solvers.sawrtrd.settings import SAWRTRD
-from ringlet.sources.dtypes import as_dtype
-from ringlet.store.atomic import atomic_output, check_outputs
-from ringlet.store.outputs import write_array
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from ringlet.store.atomic import check_outputs
 
 __all__ = ["command"]
 
-Pixels = NDArray[np.uint8]
-
-_PHOTOS = (
-    "chelsea",
-    "coffee",
-    "astronaut",
-    "rocket",
-)  # colour photos that scikit-image has without a download
-_HIDDEN, _RUINED = 0.5, 0.2
-_RANK = (9, 15, 3)  # three colours cannot carry more than 9 in the first bond
-_FILES = ("damaged.png", "restored.png", "outliers.png", "comparison.png", "history.png", "model.ring")
-
-
-@dataclass(frozen=True, eq=False)
-class _Row:
-    """A picture, and how good it is."""
-
-    name: str
-    pixels: Pixels
-    psnr: float
-    ssim: float
-    seconds: float
-    stored: int
+_PAGE = "index.html"
+_FILES = {
+    "sensors.png": "a week of the sensor log",
+    "comparison.png": "the photo, damaged and restored",
+    "damaged.png": "the damaged photo",
+    "restored.png": "the restored photo",
+    "outliers.png": "which pixels were judged wrong",
+    "history.png": "the course of the fit",
+    "model.ring": "the ring of the photo",
+}
 
 
 @click.command(name="demo")
@@ -64,42 +45,39 @@ class _Row:
     type=GivenPath(file_okay=False),
     default=Path("ringlet-demo"),
     show_default=True,
-    help="Directory for the pictures and the ring.",
+    help="Directory for the page, the pictures and the ring.",
 )
-@click.option("--photo", type=click.Choice(_PHOTOS), default=_PHOTOS[0], show_default=True, help="Which photo.")
+@click.option("--photo", type=click.Choice(PHOTOS), default=PHOTOS[0], show_default=True, help="Which photo.")
 @seed_option
 @force_option
 @json_option
 def command(out: Path, photo: str, seed: int, force: bool, as_json: bool) -> None:
-    """Take a photo, hide half of its entries, ruin a fifth of the rest, and restore it.
+    """Fill a sensor log and restore a photo, both with missing and wrong entries.
 
-    Least squares gets the same rank and sweeps for comparison. Takes less than a minute.
+    The log is compared with interpolation, the photo with least squares of the same rank and sweeps. Takes less than a
+    minute.
     """
-    truth = _photo(photo)
+    truth = load_photo(photo)
     import_matplotlib()  # before the work, not after it; with it comes Pillow
     paths = _prepared(out, force=force)
-    damaged, observed = _damage(truth, seed)
-    squares, squares_seconds = _fit(damaged, observed, "l2", seed)
-    robust, robust_seconds = _fit(damaged, observed, "correntropy", seed)
-
-    def row(name: str, pixels: Pixels, seconds: float, stored: int) -> _Row:
-        return _Row(name, pixels, psnr(pixels, truth, 255), ssim(pixels, truth, 255), seconds, stored)
-
-    rows = (
-        row("damaged", damaged, 0.0, truth.nbytes),
-        row("least squares", _pixels(squares.ring), squares_seconds, squares.ring.nbytes),
-        row("SAWRTRD", _pixels(robust.ring), robust_seconds, robust.ring.nbytes),
+    sensors = fill_log(seed)
+    restored = restore_photo(truth, seed)
+    draw_week(sensors, paths["sensors.png"])
+    write_photo(restored, paths)
+    sections = (
+        ("A sensor log", _log_damage(sensors), _log_results(sensors), paths["sensors.png"]),
+        (f"A photo: {photo}", _photo_damage(), _photo_results(restored), paths["comparison.png"]),
     )
-    _write(paths, rows, truth, observed, robust)
+    write_page(paths[_PAGE], sections, _FILES)
     if as_json:
-        print_json(_content(photo, truth, rows, robust, paths))
+        print_json(_content(photo, sensors, restored, paths))
     else:
-        _show(photo, truth, rows, robust, out)
+        _show(photo, sensors, restored, out)
 
 
 def _prepared(out: Path, *, force: bool) -> dict[str, Path]:
     """Make the directory, and refuse files that exist."""
-    paths = {name: out / name for name in _FILES}
+    paths = {name: out / name for name in (_PAGE, *_FILES)}
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -108,76 +86,35 @@ def _prepared(out: Path, *, force: bool) -> dict[str, Path]:
     return paths
 
 
-def _photo(name: str) -> Pixels:
-    try:
-        from skimage import data
-    except ImportError as error:
-        raise MissingDependencyError('the demo needs scikit-image: pip install "ringlet[demo]"') from error
-    photo: Pixels = getattr(data, name)()
-    return photo
+def _log_damage(made: SensorLog) -> str:
+    wrong = made.wrong.sum() / (~made.missing).sum()
+    return f"{percent(made.missing.mean())} of the counts missing, {percent(wrong)} of the rest wrong"
 
 
-def _damage(truth: Pixels, seed: int) -> tuple[Pixels, NDArray[np.bool_]]:
-    """Hide entries (0), ruin others with salt and pepper (255 and 0); also say which are not hidden."""
-    rng = np.random.default_rng(seed)
-    observed = rng.random(truth.shape) >= _HIDDEN
-    ruined = rng.random(truth.shape) < _RUINED
-    salt_or_pepper = np.where(rng.random(truth.shape) < 0.5, np.uint8(0), np.uint8(255))
-    return np.where(observed, np.where(ruined, salt_or_pepper, truth), np.uint8(0)), observed
+def _log_results(made: SensorLog) -> list[str]:
+    scores = [f"error of {name} at missing counts: {error:.1f}" for name, error in fill_scores(made).items()]
+    return [*scores, f"{percent(_found(made))} of the wrong counts were found"]
 
 
-def _fit(
-    damaged: Pixels, observed: NDArray[np.bool_], loss: Literal["correntropy", "l2"], seed: int
-) -> tuple[Fit, float]:
-    start = perf_counter()
-    fit = decompose(
-        damaged, _RANK, solver=SAWRTRD(loss=loss, smooth=0.0, sweeps=30), mask=observed, seed=seed, progress=True
+def _found(made: SensorLog) -> float:
+    return float(made.fit.outliers()[made.wrong].mean())
+
+
+def _photo_damage() -> str:
+    return f"{percent(HIDDEN)} of the entries hidden, {percent(RUINED)} of the rest ruined"
+
+
+def _photo_results(made: RestoredPhoto) -> list[str]:
+    return [f"{row.name}: {row.psnr:.1f} dB PSNR" for row in made.rows]
+
+
+def _show(photo: str, sensors: SensorLog, restored: RestoredPhoto, out: Path) -> None:
+    click.echo(f"sensor log, {times(sensors.log.shape)}: {_log_damage(sensors)}")
+    print_table(
+        ("", "error at missing counts"), [(name, f"{error:.1f}") for name, error in fill_scores(sensors).items()]
     )
-    if fit.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return fit, perf_counter() - start
-
-
-def _pixels(ring: TensorRing) -> Pixels:
-    return as_dtype(np.asarray(ring), np.uint8)
-
-
-def _write(
-    paths: dict[str, Path],
-    rows: tuple[_Row, _Row, _Row],
-    truth: Pixels,
-    observed: NDArray[np.bool_],
-    fit: Fit,
-) -> None:
-    damaged, squares, robust = rows
-    rank = ", ".join(map(str, fit.ring.rank))
-    write_array(paths["damaged.png"], damaged.pixels, force=True)
-    write_array(paths["restored.png"], robust.pixels, force=True)
-    _save(draw_outliers(outlier_map(fit)), paths["outliers.png"])
-    panels = (
-        Panel(truth, "Photo", "what it should be"),
-        Panel(
-            show_missing(damaged.pixels, observed),
-            "Damaged",
-            f"{percent(_HIDDEN)} missing (grey), {percent(_RUINED)} of the rest ruined",
-        ),
-        Panel(squares.pixels, "Least squares", f"{squares.psnr:.1f} dB PSNR, rank {rank}"),
-        Panel(robust.pixels, "Restored by Ringlet", f"{robust.psnr:.1f} dB PSNR, rank {rank}"),
-    )
-    _save(draw_comparison(panels), paths["comparison.png"])
-    with atomic_output(paths["history.png"]) as temporary:
-        plot_history(fit.history, temporary, tol=SAWRTRD().tol, units="grey levels")
-    TensorRing(fit.ring.cores, names=("height", "width", "colour")).save(paths["model.ring"], force=True)
-
-
-def _save(picture: "Image", path: Path) -> None:
-    with atomic_output(path) as temporary:
-        picture.save(temporary)
-
-
-def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path) -> None:
-    damage = f"{percent(_HIDDEN)} of the entries hidden, {percent(_RUINED)} of the rest ruined"
-    click.echo(f"{photo}, {times(truth.shape)}: {damage}")
+    click.echo(f"{percent(_found(sensors))} of the wrong counts were found, in {sensors.seconds:.1f} s.\n")
+    click.echo(f"{photo}, {times(restored.truth.shape)}: {_photo_damage()}")
     print_table(
         ("", "PSNR dB", "SSIM", "seconds", "stored"),
         [
@@ -188,12 +125,12 @@ def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path
                 f"{row.seconds:.1f}" if row.seconds else "",
                 format_bytes(row.stored),
             )
-            for row in rows
+            for row in restored.rows
         ],
     )
     click.echo(
-        f"{percent(fit.outlier_share)} of the known entries were judged outliers.\n"
-        f"Look at {out / 'comparison.png'}; the other pictures and the ring are beside it.\n"
+        f"{percent(restored.fit.outlier_share)} of the known entries were judged outliers.\n"
+        f"Open {out / _PAGE} to see both; the pictures and the ring are beside it.\n"
         "\n"
         "Try next:\n"
         f"  ringlet info {out / 'model.ring'}\n"
@@ -201,21 +138,23 @@ def _show(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, out: Path
     )
 
 
-def _content(photo: str, truth: Pixels, rows: tuple[_Row, ...], fit: Fit, paths: dict[str, Path]) -> dict[str, Any]:
+def _content(photo: str, sensors: SensorLog, made: RestoredPhoto, paths: Mapping[str, Path]) -> dict[str, Any]:
     return {
+        "sensors": {
+            "shape": sensors.log.shape,
+            "rank": sensors.fit.ring.rank,
+            "errors": fill_scores(sensors),
+            "found_share": _found(sensors),
+            "seconds": sensors.seconds,
+        },
         "photo": photo,
-        "shape": truth.shape,
-        "rank": fit.ring.rank,
-        "status": fit.status.name,
-        "outlier_share": fit.outlier_share,
+        "shape": made.truth.shape,
+        "rank": made.fit.ring.rank,
+        "status": made.fit.status.name,
+        "outlier_share": made.fit.outlier_share,
         "results": {
-            row.name: {
-                "psnr": row.psnr,
-                "ssim": row.ssim,
-                "seconds": row.seconds,
-                "stored_bytes": row.stored,
-            }
-            for row in rows
+            row.name: {"psnr": row.psnr, "ssim": row.ssim, "seconds": row.seconds, "stored_bytes": row.stored}
+            for row in made.rows
         },
         "outputs": [str(path) for path in paths.values()],
     }

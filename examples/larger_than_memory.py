@@ -1,0 +1,81 @@
+"""
+Data larger than memory
+=======================
+
+The data are in a zarr store. The fit may use less memory than the data have.
+"""
+
+# %%
+# The data
+# --------
+# A store of 29 MB is written chunk by chunk, with gaps and wrong entries. Real ones have hundreds of gigabytes; the
+# code is the same.
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import zarr
+
+import ringlet
+
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name, "field.zarr")
+shape, chunks = (120, 200, 300), (40, 40, 50)
+rng = np.random.default_rng(6)
+i, j = np.ogrid[:120, :200]
+
+
+def slab(start, stop):
+    k = np.arange(start, stop)
+    waves = [np.cos(i[..., None] / p + k / (4 * p)) * np.sin(j[..., None] / p) for p in (11.0, 17.0, 29.0)]
+    return np.asarray(sum(waves), np.float32)
+
+
+store = zarr.create_array(path, shape=shape, chunks=chunks, dtype="float32", fill_value=np.nan)
+for start in range(0, 300, 50):
+    values = slab(start, start + 50)
+    values[rng.random(values.shape) < 0.05] = 20.0
+    values[rng.random(values.shape) < 0.4] = np.nan
+    store[..., start : start + 50] = values
+
+# %%
+# What will it cost?
+# ------------------
+
+solver = ringlet.SAWRTRD(samples=1000, sweeps=30, smooth=0, memory="25MB")
+print(ringlet.plan(shape, rank=8, solver=solver, dtype="float32", chunks=chunks))
+
+# %%
+# The fit, and the clean store
+# ----------------------------
+# ``restore`` with a path writes the result in parts, too.
+
+clean = Path(folder.name, "clean.zarr")
+fit = ringlet.restore(path, clean, rank=8, solver=solver, detail="never", keep="never")
+print(fit)
+
+# %%
+# The simple rival
+# ----------------
+# Work through the store slab by slab, drop what is far from zero, and interpolate along time. Every fourth row will do
+# for a comparison.
+
+import pandas as pd
+
+ours = zarr.open_array(clean)
+errors = {"Ringlet": [], "interpolation by slab": []}
+for start in range(0, 300, 100):
+    part, truth = store[::4, :, start : start + 100], slab(start, start + 100)[::4]
+    part[np.abs(part) > 5] = np.nan
+    series = pd.DataFrame(part.reshape(-1, 100).T).interpolate(limit_direction="both")
+    errors["interpolation by slab"].append(np.mean((series.to_numpy().T.reshape(part.shape) - truth) ** 2))
+    errors["Ringlet"].append(np.mean((ours[::4, :, start : start + 100] - truth) ** 2))
+for name, squares in errors.items():
+    print(f"{name:22s} root mean square error {np.sqrt(np.mean(squares)):.4f}")
+
+# %%
+# Interpolation was told which values are wrong. It is fast, and enough where gaps are short and the data are smooth.
+# :doc:`/scale` has budgets, checkpoints and clusters.
+
+folder.cleanup()

@@ -1,0 +1,1 @@
+"""The two worlds of `ringlet demo`: a sensor log and a photo, and the page about both."""
