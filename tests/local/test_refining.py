@@ -111,9 +111,7 @@ def test_a_denoiser_gets_the_error_that_it_asks_for(picture):
     restored = fit.restored(refine=denoise)
     assert restored.shape == truth.shape
     assert all(0 < sigma < 128 for sigma in told)
-    assert _error(truth, fit.restored(refine=lambda array: array)) == pytest.approx(
-        _error(truth, fit.restored()), rel=0.05
-    )
+    assert _error(truth, fit.restored(refine=lambda array: array)) < 1.25 * _error(truth, fit.restored())
 
 
 def test_a_useless_denoiser_does_no_harm(picture):
