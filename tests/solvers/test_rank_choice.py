@@ -123,3 +123,14 @@ def test_a_target_counts_wrong_entries_unless_only_trusted_ones_are_asked_for():
     with pytest.warns(DataWarning, match=r"target\(psnr=30\) was not reached"):
         decompose(x, ringlet.target(psnr=30))
     decompose(x, ringlet.target(psnr=30, trusted=True))  # warnings are errors here
+
+
+def test_the_peak_of_a_target_is_that_of_right_entries():
+    i, j, k = np.ogrid[:60, :50, :12]
+    truth = 10 * np.sin(i / 9) * np.cos(j / 7) + 3 * np.cos(k / 3 + i / 20) + np.sin(i * j / 300)
+    rng = np.random.default_rng(0)
+    x = truth + 0.02 * rng.standard_normal(truth.shape)
+    x[rng.random(x.shape) < 0.2] = 100.0  # four times the range of what is right
+    fit = decompose(x, ringlet.target(psnr=30, trusted=True))
+    error = np.sqrt(np.mean((np.asarray(fit.ring) - truth) ** 2))
+    assert 20 * np.log10(np.ptp(truth) / error) > 29

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,6 +22,7 @@ from ringlet.store.atomic import output_target
 __all__ = ["Finished", "fit_input", "input_content", "show"]
 
 _INTERRUPTED = 130
+_WELL_EXPLAINED = 0.7  # of the variance: a ring that explains less is of little use
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +118,25 @@ def _facts(finished: Finished, source: Path, written: Sequence[Path]) -> list[tu
         ("fit", f"{type(finished.solver).__name__}, {len(fit.history)} sweeps, {finished.seconds:.1f} s"),
         ("status", finished.advice),
     ]
+    if fit.path:
+        facts.append(("choice", _choice_text(fit)))
     read = output_target(split_key(source, None)[0])
     told = [f"{path} (in place of the input)" if output_target(path) == read else str(path) for path in written]
     facts += [("written", "\n".join(told)), ("error", _error_text(finished))]
     if finished.outliers is not None:
         facts.append(("outliers", f"about {percent(finished.outliers)} of the known entries are judged wrong"))
     return facts
+
+
+def _choice_text(fit: Fit) -> str:
+    """What was chosen, how much of the data it explains, and whether that is little."""
+    told = f"the best of {len(fit.path)} rings"
+    if isnan(fit.explained_share):
+        return told
+    told += f" explains {percent(fit.explained_share)} of the variance of entries that were not used"
+    if fit.explained_share >= _WELL_EXPLAINED:
+        return told
+    return f"{told}: the data do not look low-rank, and a local method may serve you better"
 
 
 def _error_text(finished: Finished) -> str:
@@ -149,5 +163,6 @@ def _content(finished: Finished, source: Path, written: Sequence[Path]) -> dict[
         "larger_than_data": ring.nbytes > finished.given.nbytes,
         "validation": fit.validation,
         "validation_db": finished.validation_db,
+        "explained_share": fit.explained_share,
         "outlier_share": finished.outliers,
     }

@@ -16,6 +16,7 @@ from ringlet.float_errors import usual_float_errors
 from ringlet.results.entry_views import EntryViews
 from ringlet.results.fitted_entries import FittedEntries
 from ringlet.results.local_entries import HonestRing, LocalEntries
+from ringlet.results.path_plot import plot_path
 from ringlet.results.records import Rung, Status, SweepRecord
 from ringlet.results.summary import Facts, card, history_facts, line, size_fact
 from ringlet.ring import TensorRing
@@ -122,6 +123,36 @@ class Fit(EntryViews):
         if not (isfinite(self.validation) and data_range > 0):
             return nan
         return inf if self.validation == 0 else 20 * log10(data_range / self.validation)
+
+    @property
+    @usual_float_errors()
+    def explained_share(self) -> float:
+        """Share of the data's variance that the ring foretells at entries that were not used, at least 0.
+
+        Outliers are left out. NaN where nothing is held out. A small share says that the data are not of low rank, or
+        mostly noise: a method that looks at neighbours only may serve as well.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> waves = np.sin(np.add.outer(np.arange(40) / 9, np.arange(50) / 7))
+        >>> round(ringlet.decompose(waves).explained_share, 3)
+        1.0
+        """
+        deviation = self._entries.residual_model.deviation
+        if not (isfinite(self.validation) and deviation > 0):
+            return nan
+        return max(0.0, 1 - (self.validation / deviation) ** 2)
+
+    def plot_path(self, axes: Any = None) -> Any:
+        """Draw the validation error of every rung of `path` over its size; gives Matplotlib's axes.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+        """
+        return plot_path(self.path, self.ring.units, axes)
 
     @cached_property
     def tensor(self) -> NDArray[Any]:

@@ -35,11 +35,13 @@ class ProgressLine:
         """Name what is done before the first sweep."""
         self._show(words)
 
-    def sweep(self, number: int, sweeps: int, seconds: float, change: float, *, limit: float = inf) -> None:
-        """Show a sweep that has ended; the fit will be ended after `limit` seconds."""
+    def sweep(
+        self, number: int, sweeps: int, seconds: float, change: float, *, limit: float = inf, stage: str = ""
+    ) -> None:
+        """Show a sweep that has ended, by its stage or its change; the fit will be ended after `limit` seconds."""
         self._recent.append(seconds)
         left = min(time_left(number, sweeps, sum(self._recent) / len(self._recent)), max(limit, 0.0))
-        words = f"sweep {number} of at most {sweeps}, change {change:.1e}, about {left:.0f} s left"
+        words = f"sweep {number} of at most {sweeps}, {stage or f'change {change:.1e}'}, about {left:.0f} s left"
         self._show(words, now=number == sweeps)
 
     def _show(self, words: str, *, now: bool = False) -> None:

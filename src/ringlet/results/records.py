@@ -131,6 +131,8 @@ class SweepReport:
         The method needs no further sweep.
     converged : bool
         The method itself has seen that the estimate does not change any more.
+    stage : str
+        What the fit is at, in words; empty: the change says enough.
     """
 
     change: float
@@ -143,6 +145,7 @@ class SweepReport:
     settling: bool = False
     done: bool = False
     converged: bool = False
+    stage: str = ""
 
 
 class Snapshot(Protocol):

@@ -49,6 +49,8 @@ class ResidualModel:
         Of the whole tensor.
     data_range : float
         From the least to the largest good entry of the sample.
+    deviation : float
+        Standard deviation of the good entries of the sample.
     """
 
     scale: LocalScale
@@ -56,6 +58,7 @@ class ResidualModel:
     zscores: Floats
     entries: int
     data_range: float
+    deviation: float
     _limits: dict[float, float] = field(default_factory=dict)
 
     def zscores_of(self, residuals: NDArray[np.float64], block: Block) -> NDArray[np.float64]:
@@ -137,9 +140,9 @@ def residual_model(sample: ResidualSample) -> ResidualModel:
     spread = scale.points(sample.places)
     zscores = np.divide(residuals, spread, out=np.zeros_like(residuals), where=spread > 0)
     null = fit_null(zscores)
-    good = sample.values[np.abs(zscores - null.centre) <= _GOOD_SPREADS * null.spread]
-    data_range = float(np.ptp(good.astype(np.float64))) if good.size else nan
-    return ResidualModel(scale, null, zscores, prod(sample.shape), data_range)
+    good = sample.values[np.abs(zscores - null.centre) <= _GOOD_SPREADS * null.spread].astype(np.float64)
+    data_range, deviation = (float(np.ptp(good)), float(np.std(good))) if good.size else (nan, nan)
+    return ResidualModel(scale, null, zscores, prod(sample.shape), data_range, deviation)
 
 
 def error_model(sample: ResidualSample, rank: Sequence[int], validation: float) -> ErrorModel:

@@ -91,7 +91,8 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
             history.append(record)
             if options.progress is not None:
                 limit = options.deadline - perf_counter()
-                options.progress.sweep(number, rule.sweeps, record.seconds, record.change, limit=limit)
+                done = number, rule.sweeps, record.seconds, record.change
+                options.progress.sweep(*done, limit=limit, stage=report.stage)
             quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
             stopped = callback is not None and _says_stop(callback(State(number, record, run.snapshot())))
             ended = _ended(report, quiet, rule)

@@ -180,12 +180,20 @@ class PathRun:
             self._choose_kernel(number)  # before penalties hide what is rare
         elif self._polished(gain, tuning):
             self._end(number)
+        error = self._trials.error(self._now)
         return replace(
             self._now.report,
             settling=True,
             stalled=False,
-            held_out=self._trials.error(self._now) * self.scale.data_range,
+            held_out=error * self.scale.data_range,
+            stage=self._stage(error),
         )
+
+    def _stage(self, error: float) -> str:
+        """The rung, its size and its validation error, in words."""
+        rung = f"rung {len(self._rungs) + 1}" if self._at.phase is Phase.GROWING else "last rung"
+        quality = f", {-20 * log10(error):.1f} dB" if error > 0 else ""
+        return f"{rung} of {self._now.parameters:,} numbers{quality}"
 
     def hurry(self) -> None:
         """Continue with all entries, and end. A checkpoint keeps the state before: with more time the fit goes on."""
@@ -340,7 +348,7 @@ class PathRun:
         self._at = replace(self._at, sweeps=self._at.sweeps + 1)
         self._now = self._trials.swept(self._now.state, number)
         ended = self._at.sweeps >= self._policy.closing_sweeps and self._hurried is None
-        return replace(self._now.report, settling=True, converged=ended)
+        return replace(self._now.report, settling=True, converged=ended, stage="last sweeps with all entries")
 
     def _see_all(self) -> None:
         self._at = replace(self._at, phase=Phase.CLOSING, sweeps=0)

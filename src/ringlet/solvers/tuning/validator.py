@@ -112,6 +112,8 @@ class Validator:
         values = np.concatenate([probe.values for probe in probes])
         flat = background(values) if values.size else None
         self._varied = values != flat  # a background that every model finds says nothing of what is far off
+        right = values if weights is None else values[weights > 0]
+        self._peak = float(np.ptp(right)) if weights is not None and np.ptp(right) > 0 else 1.0  # in data ranges
 
     @classmethod
     def of(cls, source: Source, observed: int, seed: int, *, together: bool = True) -> tuple["Validator", HoldoutMask]:
@@ -195,9 +197,12 @@ class Validator:
         )
 
     def psnr(self, residuals: Array64, choice: RankChoice) -> float:
-        """Of the held-out entries, or of those that are trusted, as the choice of a target says."""
+        """Of the held-out entries, or of those that are trusted, as the choice of a target says.
+
+        The peak is the range of the entries that are judged right; before any is judged, that of the data.
+        """
         error = self.error(residuals) if choice.trusted else self.plain_error(residuals)
-        return inf if error == 0.0 else -20 * log10(error)
+        return inf if error == 0.0 else 20 * log10(self._peak / error)
 
     def error(self, residuals: Array64) -> float:
         """Root mean square of the residuals at entries that are right, in data ranges."""
