@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from ringlet.bench.quality.cases import QualityCase, cases_of, chosen_cases, half_of, rival_cases
+from ringlet.bench.quality.cases import QualityCase, cases_of, chosen_cases, half_of, rival_cases, with_seeds
 from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
 from ringlet.bench.quality.rival_samples import rival_samples
 from ringlet.bench.quality.rival_table import duels_of, markdown, summarise_duels
@@ -51,12 +51,16 @@ def test_a_folder_is_read_as_photos_videos_and_tensors(folder):
     found = {sample.name: sample.kind for sample in samples_in(folder)}
     assert found == {"photos/waves": "photo", "tensors/sea": "tensor", "videos/clip": "video"}
     names = [case.name for case in cases_of(samples_in(folder))]
-    assert len(set(names)) == 3 * 13
+    assert len(set(names)) == 3 * 15
     assert {"photos/waves-m70-gmm", "tensors/sea-m0-o0", "videos/clip-m90-o40"} <= set(names)
 
 
 def test_built_in_photos_need_no_folder():
-    assert {sample.name for sample in builtin_samples()} >= {"skimage/astronaut", "skimage/chelsea"}
+    names = {sample.name for sample in builtin_samples()}
+    assert names >= {"skimage/astronaut", "skimage/motorcycle", "grey/camera", "grey/gravel", "generated/discs"}
+    small = {sample.name: sample for sample in builtin_samples(32)}
+    assert small["grey/moon@32"].truth().values.shape == (32, 32)
+    assert small["skimage/coffee@32"].truth().values.shape == (32, 48, 3)
 
 
 def test_so_much_is_hidden_and_ruined_as_the_name_says(folder):
@@ -70,6 +74,18 @@ def test_so_much_is_hidden_and_ruined_as_the_name_says(folder):
     assert int(0.4 * seen.sum()) <= ruined <= int(0.4 * seen.sum()) + np.isin(truth, (0.0, 1.0)).sum()
     again = case_of(folder, "photos/waves-m30-o40").damaged().data
     assert damaged.data.tobytes() == again.tobytes()
+
+
+def test_pixels_and_blocks_are_missing_as_a_whole(folder):
+    pixels = np.isnan(case_of(folder, "videos/clip-p70-o20").damaged().data)
+    np.testing.assert_array_equal(pixels, np.broadcast_to(pixels[:, :, :1], pixels.shape))
+    assert pixels.mean() == pytest.approx(0.7, abs=1e-3)
+    assert (pixels[..., 0] != pixels[..., 1]).any()  # every frame has its own
+    blocks = np.isnan(case_of(folder, "photos/waves-b20-o20").damaged().data)
+    assert blocks.shape == (24, 20, 3)
+    for top, left in itertools.product(range(0, 24, 8), range(0, 20, 8)):
+        assert len(np.unique(blocks[top : top + 8, left : left + 8])) == 1
+    assert len(np.unique(blocks)) == 2
 
 
 def test_gaps_stay_gaps_and_are_never_scored(folder):
@@ -174,7 +190,7 @@ def test_a_run_measures_everyone_on_every_case_and_goes_on_where_it_stopped(fold
 def test_nothing_is_begun_when_the_time_is_up(folder):
     result = quality("--data", folder, "--budget-minutes", 1e-9)
     assert result.exit_code == 0, result.output
-    assert "0 of 39 cases" in result.stdout
+    assert "0 of 45 cases" in result.stdout
 
 
 def test_wrong_input_is_refused_in_one_line(folder, tmp_path):
@@ -203,7 +219,7 @@ def test_the_other_bench_is_still_there():
 
 
 def test_rivals_have_cases_of_their_own_in_two_halves(folder):
-    cases = rival_cases(rival_samples(folder), seeds=2)
+    cases = with_seeds(rival_cases(rival_samples(folder)), 2)
     names = {case.name for case in cases}
     assert {
         "full/coffee-m0-o20",
@@ -212,17 +228,17 @@ def test_rivals_have_cases_of_their_own_in_two_halves(folder):
         "tensors-part/sea-m70-o20",
     } <= names
     assert len(names) == len(cases) == (7 + 2 + 3) * 4 * 3 * 2
-    tuned = [case for case in cases if half_of(case) == "tuned"]
+    tuned = [case for case in cases if half_of(case.kind_of_damage) == "tuned"]
     assert 0.35 < len(tuned) / len(cases) < 0.65
     by_damage = {}
     for case in cases:
-        by_damage.setdefault(case.kind_of_damage, set()).add(half_of(case))
+        by_damage.setdefault(case.kind_of_damage, set()).add(half_of(case.kind_of_damage))
     assert all(len(halves) == 1 for halves in by_damage.values())  # seeds stay together
 
 
 def test_another_seed_is_another_draw_of_the_same_damage(folder):
     first, second = (
-        next(case for case in rival_cases(rival_samples(folder), seeds=2) if case.name == name).damaged()
+        next(case for case in with_seeds(rival_cases(rival_samples(folder)), 2) if case.name == name).damaged()
         for name in ("photos-part/waves-m50-r10", "photos-part/waves-m50-r10-s2")
     )
     for damaged in (first, second):
@@ -306,8 +322,12 @@ def test_rivals_are_measured_recorded_and_tabulated(folder, tmp_path):
     assert sum(counts) == (7 + 2 + 3) * 12
 
 
-def test_options_of_rivals_are_refused_elsewhere(tmp_path):
-    for arguments in (("--seeds", 2), ("--half", "tuned"), ("--table", tmp_path / "t.md")):
+def test_options_that_do_not_fit_together_are_refused(folder, tmp_path):
+    for arguments in (
+        ("--table", tmp_path / "t.md"),
+        ("--against", "rivals", "--without", "ridge"),
+        ("--data", folder, "--short-side", 99),
+    ):
         result = quality(*arguments)
         assert result.exit_code == 2
         assert "--against rivals" in result.stderr

@@ -1,5 +1,7 @@
 """Automatic fits of large, smooth data begin at the ring of their block medians: when, and what is promised."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import zarr
@@ -36,7 +38,7 @@ def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on():
     fit = tuned(x, solver=AWRTRD(smooth="auto", sweeps=80), mask=observed, policy=ALWAYS)
     assert error(fit, truth) < error(first, truth) < 0.15
     assert start_of(x, observed).penalties.smooth[2] == 0.0  # the colours were not made coarse
-    never = TuningPolicy(coarse_from_entries=x.size + 1)
+    never = replace(ALWAYS, coarse_start=False)
     assert error(tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=never), truth) > 0.3
 
 

@@ -1,8 +1,9 @@
 """Damage of the data: shares of hidden and of corrupted entries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from typing import Protocol, TypeVar
+from hashlib import sha256
+from typing import Literal, Protocol, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -13,15 +14,29 @@ from ringlet.errors import ArgumentError
 from ringlet.experiments.noise import OUTLIERS, Noise, TrialSeed, add_noise, generator, observed_entries
 from ringlet.report.metrics import psnr
 
-__all__ = ["HALVES", "Damaged", "QualityCase", "cases_of", "chosen_cases", "half_of", "rival_cases"]
+__all__ = [
+    "HALVES",
+    "Damaged",
+    "Missing",
+    "QualityCase",
+    "cases_of",
+    "chosen_cases",
+    "half_of",
+    "rival_cases",
+    "with_seeds",
+]
 
 HALVES = ("tuned", "other")
+
+Missing = Literal["entries", "pixels", "blocks"]
 
 _MISSING = (0, 30, 70, 90)  # percent
 _RUINED = (0, 20, 40)
 _PAPERS = 70  # missing in the paper's completion experiments
 _RIVALS_MISSING = (0, 50, 70, 90)
 _RIVALS_NOISES: tuple[tuple[Noise, int], ...] = (("salt-and-pepper", 20), ("random-valued", 10), ("gmm", 20))
+_BLOCK = 8  # pixels of a hole's side
+_HOLES: dict["Missing", str] = {"entries": "m", "pixels": "p", "blocks": "b"}  # in names, before the percentage
 _LETTERS: dict[Noise, str] = {"salt-and-pepper": "o", "random-valued": "r"}  # in names, before the percentage
 
 
@@ -68,7 +83,10 @@ class QualityCase:
         Salt and pepper are the smallest and the largest known value; random values lie between them. "gmm" is the
         paper's mixture, in units of the data's range.
     seed : int
-        Of the damage, from 1.
+        Of the damage, from 1; the fit's is one less.
+    holes : {"entries", "pixels", "blocks"}
+        What is missing: single entries; pixels, with all that the third mode has there; or blocks of 8 x 8 pixels, with
+        all that the other modes have there.
     """
 
     sample: Sample
@@ -76,31 +94,30 @@ class QualityCase:
     ruined: int
     noise: Noise = "salt-and-pepper"
     seed: int = 1
+    holes: Missing = "entries"
 
     @property
     def name(self) -> str:
-        """Name on the command line and in records: ``photos/rose-m70-o20``, ``photos/rose-m70-gmm-s2``."""
+        """Name on the command line and in records: ``photos/rose-m70-o20``, ``photos/rose-b20-gmm-s2``."""
         return self.kind_of_damage if self.seed == 1 else f"{self.kind_of_damage}-s{self.seed}"
 
     @property
     def kind_of_damage(self) -> str:
         """The name without the seed."""
         damage = "gmm" if self.noise == "gmm" else f"{_LETTERS[self.noise]}{self.ruined}"
-        return f"{self.sample.name}-m{self.missing}-{damage}"
+        return f"{self.sample.name}-{_HOLES[self.holes]}{self.missing}-{damage}"
 
     @property
     def like_the_papers(self) -> bool:
         """30 % of the entries observed, 20 % of these corrupted, or mixture noise."""
-        return self.missing == _PAPERS and self.ruined == round(100 * OUTLIERS)
+        return self.holes == "entries" and self.missing == _PAPERS and self.ruined == round(100 * OUTLIERS)
 
     def damaged(self) -> Damaged:
         """The data as the methods see them; always the same."""
         truth = self.sample.truth()
         span = truth.high - truth.low or 1.0
         data = (truth.values - np.float32(truth.low)) / np.float32(span)
-        observed = observed_entries(
-            data.shape, 1 - self.missing / 100, generator(self.kind_of_damage, self.seed, TrialSeed.MASK)
-        )
+        observed = self._observed(data.shape)
         if truth.known is not None:
             observed &= truth.known
             data[~truth.known] = 0  # values there are arbitrary
@@ -111,36 +128,62 @@ class QualityCase:
         data[~observed] = np.nan
         return Damaged(data, truth)
 
+    def _observed(self, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        share, random = 1 - self.missing / 100, generator(self.kind_of_damage, self.seed, TrialSeed.MASK)
+        if self.holes == "entries":
+            return observed_entries(shape, share, random)
+        if self.holes == "pixels":
+            drawn = observed_entries((*shape[:2], *(1 for _ in shape[2:3]), *shape[3:]), share, random)
+        else:
+            blocks = observed_entries(tuple(-(-length // _BLOCK) for length in shape[:2]), share, random)
+            whole = np.kron(blocks, np.ones((_BLOCK, _BLOCK), bool))[: shape[0], : shape[1]]
+            drawn = whole.reshape(*shape[:2], *(1 for _ in shape[2:]))
+        return np.broadcast_to(drawn, shape).copy()
+
 
 def cases_of(samples: list[Sample]) -> list[QualityCase]:
     """All cases of all samples, in a random order that is always the same: any part of it is a fair sample."""
-    cases = [QualityCase(sample, missing, ruined) for sample in samples for missing in _MISSING for ruined in _RUINED]
-    cases += [QualityCase(sample, _PAPERS, round(100 * OUTLIERS), "gmm") for sample in samples]
-    return _shuffled(cases)
-
-
-def rival_cases(samples: list[Sample], seeds: int = 1) -> list[QualityCase]:
-    """Cases of the comparison with rivals: complete, 50, 30 and 10 % observed, with three kinds of noise."""
+    damage: list[tuple[Missing, int, int, Noise]] = [
+        ("entries", missing, ruined, "salt-and-pepper") for missing in _MISSING for ruined in _RUINED
+    ]
+    outliers = round(100 * OUTLIERS)
+    damage += [("entries", _PAPERS, outliers, "gmm")]
+    damage += [("pixels", 70, outliers, "salt-and-pepper"), ("blocks", 20, outliers, "salt-and-pepper")]
     return _shuffled(
         [
-            QualityCase(sample, missing, ruined, noise, seed)
+            QualityCase(sample, missing, ruined, noise, holes=holes)
             for sample in samples
-            for missing in _RIVALS_MISSING
-            for noise, ruined in _RIVALS_NOISES
-            for seed in range(1, seeds + 1)
+            for holes, missing, ruined, noise in damage
         ]
     )
 
 
-def half_of(case: QualityCase) -> str:
+def rival_cases(samples: list[Sample]) -> list[QualityCase]:
+    """Cases of the comparison with rivals: complete, 50, 30 and 10 % observed, with three kinds of noise."""
+    return _shuffled(
+        [
+            QualityCase(sample, missing, ruined, noise)
+            for sample in samples
+            for missing in _RIVALS_MISSING
+            for noise, ruined in _RIVALS_NOISES
+        ]
+    )
+
+
+def with_seeds(cases: list[QualityCase], seeds: int) -> list[QualityCase]:
+    """Every case with that many draws, one after another: a run that ends early has all of most cases."""
+    return [replace(case, seed=seed) for case in cases for seed in range(1, seeds + 1)]
+
+
+def half_of(kind_of_damage: str) -> str:
     """Whether settings may be tuned on a case: "tuned" or "other", by a hash of its name; all seeds together.
 
     Examples
     --------
-    >>> half_of(QualityCase(Sample("full", "coffee", "photo", None), 70, 20))
-    'other'
+    >>> half_of("full/coffee-m70-o20")
+    'tuned'
     """
-    return HALVES[crc32(f"half of {case.kind_of_damage}".encode()) & 1]
+    return HALVES[sha256(kind_of_damage.encode()).digest()[0] & 1]
 
 
 def chosen_cases(cases: list[_Case], patterns: tuple[str, ...]) -> list[_Case]:

@@ -1,16 +1,14 @@
 """Data of the comparison with rivals: photos of libraries, generated videos, and parts of a folder's data."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.bench.quality.samples import Sample, Truth, samples_in
-from ringlet.bench.rivals.libraries import library
-from ringlet.experiments.items import builtin_videos
+from ringlet.bench.quality.pictures import SCIKIT_IMAGE, SCIKIT_LEARN
+from ringlet.bench.quality.samples import Sample, Truth, generated_videos, picture_truth, samples_in
 
 __all__ = ["rival_samples"]
 
@@ -22,28 +20,13 @@ _SIDE = 100  # and of every mode as many
 
 def rival_samples(data: Path | None) -> list[Sample]:
     """Seven photos and two generated videos; with a folder also parts of its photos, videos and tensors."""
-    return [*_photos(), *_videos(), *(map(_part, samples_in(data)) if data is not None else ())]
+    return [*_photos(), *generated_videos(), *(map(_part, samples_in(data)) if data is not None else ())]
 
 
 def _photos() -> list[Sample]:
     """Photos that ship with scikit-image and scikit-learn, in their own size."""
-    pictures, more = library("skimage.data"), library("sklearn.datasets")
-    readers: dict[str, Callable[[], Any]] = {
-        name: getattr(pictures, name) for name in ("astronaut", "chelsea", "coffee", "rocket")
-    }
-    readers["motorcycle"] = lambda: pictures.stereo_motorcycle()[0]
-    readers["china"] = lambda: more.load_sample_image("china.jpg")
-    readers["flower"] = lambda: more.load_sample_image("flower.jpg")
-
-    def truth(read: Callable[[], Any]) -> Callable[[], Truth]:
-        return lambda: Truth(np.asarray(read()[..., :3], np.float32) / np.float32(255), None, 0.0, 1.0, itemsize=1)
-
-    return [Sample("full", name, "photo", None, read=truth(read)) for name, read in readers.items()]
-
-
-def _videos() -> list[Sample]:
-    """Videos whose motion is known by a formula."""
-    return [Sample("generated", item.name, "video", None, item.short_side) for item in builtin_videos()]
+    readers = SCIKIT_IMAGE | SCIKIT_LEARN
+    return [Sample("full", name, "photo", None, read=partial(picture_truth, read)) for name, read in readers.items()]
 
 
 def _part(sample: Sample) -> Sample:

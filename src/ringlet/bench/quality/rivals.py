@@ -17,6 +17,7 @@ from ringlet.api import complete, decompose, default_solver
 from ringlet.baselines import L1SNN, L1TNN, L1TRNN, TNTV, LpTRC
 from ringlet.bench.quality.cases import Damaged, QualityCase
 from ringlet.bench.quality.grid import climb, grid_of, ring_numbers
+from ringlet.bench.quality.ideas import IDEAS, request_without, without
 from ringlet.bench.rivals.catalogue import SIMPLE, SLOW, Entry
 from ringlet.errors import DataWarning
 from ringlet.experiments.journal import Record
@@ -27,6 +28,7 @@ from ringlet.results.records import Status
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import IterativeSolver, Solver
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
+from ringlet.sources import as_source
 
 __all__ = ["AUTO", "FINISHED", "GRID", "PEERS", "PLAIN", "RESTORE", "RIVALS", "SAME_RANK", "measure"]
 
@@ -64,9 +66,20 @@ def measure(rival: str, case: QualityCase, damaged: Damaged, auto: Record | None
         return RIVALS[rival](case, damaged, auto or {})
 
 
-def _automatic(_case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
-    fit, seconds = _timed(lambda: decompose(damaged.data))
+def _automatic(case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
+    fit, seconds = _timed(lambda: decompose(damaged.data, seed=case.seed - 1))
     return _ring_record(damaged, fit, seconds)
+
+
+def _without(idea: str) -> Callable[[QualityCase, Damaged, Record], Record]:
+    """`decompose(x)` without one of its ideas."""
+
+    def run(case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
+        request = request_without(idea, case.seed - 1)
+        fit, seconds = _timed(lambda: request.run(as_source(damaged.data)))
+        return _ring_record(damaged, fit, seconds)
+
+    return run
 
 
 def _restored(_case: QualityCase, damaged: Damaged, _auto: Record) -> Record:
@@ -171,6 +184,7 @@ RIVALS: dict[str, Callable[[QualityCase, Damaged, Record], Record]] = {
     **{name: _hurried(_METHODS[name]) for name in PEERS},
     GRID: _grid,
     **{name: _finished(_METHODS[peer]) for peer, name in zip(PEERS, FINISHED, strict=True)},
+    **{without(idea): _without(idea) for idea in IDEAS},
     **{name: _in_use(entry) for name, entry in (SIMPLE | SLOW).items()},
 }
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from time import monotonic
 
 from ringlet.bench.quality.cases import Damaged, QualityCase
+from ringlet.bench.quality.ideas import without
 from ringlet.bench.quality.rivals import AUTO, FINISHED, GRID, PEERS, PLAIN, RESTORE, RIVALS, SAME_RANK, measure
 from ringlet.bench.rivals.catalogue import SIMPLE, SLOW
 from ringlet.errors import RingletError
@@ -46,6 +47,7 @@ def run_cases(
     append: Callable[[Record], None],
     *,
     minutes: float,
+    left_out: Sequence[str] = (),
     report: Callable[[Record], None],
 ) -> None:
     """Measure cases without a record; no measurement starts after `minutes`.
@@ -58,6 +60,8 @@ def run_cases(
     records, append
         As `records_in` gives them.
     minutes : float
+    left_out : sequence of str
+        Ideas, each of which another fit of every case lacks.
     report : callable
         Called with every new record.
     """
@@ -65,7 +69,7 @@ def run_cases(
     facts = {"machine": machine()}
     for case in cases:
         damaged: Damaged | None = None
-        for rival in _rivals(case, against):
+        for rival in _rivals(case, against, left_out):
             done = {record["rival"]: record for record in records if record["case"] == case.name}
             if rival in done or (rival in _AFTER_AUTO and done[AUTO]["psnr"] is None):
                 continue
@@ -73,6 +77,7 @@ def run_cases(
                 return
             damaged = damaged or case.damaged()
             record = {"case": case.name, "group": case.sample.group, "rival": rival, "missing": case.missing}
+            record["holes"] = case.holes
             record |= {"ruined": case.ruined, "noise": case.noise, "shape": list(damaged.data.shape)}
             record |= {"like_the_papers": case.like_the_papers, "kind": case.sample.kind, "seed": case.seed}
             record["damage"] = case.kind_of_damage
@@ -84,9 +89,11 @@ def run_cases(
             report(record)
 
 
-def _rivals(case: QualityCase, against: Sequence[str]) -> list[str]:
+def _rivals(case: QualityCase, against: Sequence[str], left_out: Sequence[str]) -> list[str]:
     """Peers are completion methods, so they run only where entries are missing; others are for one kind of data."""
-    wanted = {AUTO} | {name for one in against for name in OPPONENTS[one] if _is_for(name, case)}
+    wanted = {AUTO, *map(without, left_out)} | {
+        name for one in against for name in OPPONENTS[one] if _is_for(name, case)
+    }
     if any(one in IN_USE for one in against):
         wanted.add(RESTORE)
     if any(one not in IN_USE for one in against):

@@ -1,7 +1,8 @@
-"""Real data to be damaged: photos of scikit-image, or the content of a folder of folders."""
+"""Data to be damaged: pictures of libraries and generated videos, or the content of a folder of folders."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Literal
@@ -9,14 +10,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.bench.quality.pictures import GREY, SCIKIT_IMAGE, SCIKIT_LEARN, Reader, scaled
+from ringlet.bench.rivals.libraries import is_installed
 from ringlet.errors import ArgumentError
-from ringlet.experiments.items import Item, builtin_photos, photos_in, videos_in
+from ringlet.experiments.items import Item, builtin_photos, builtin_videos, photos_in, videos_in
 from ringlet.sources.files import load
 from ringlet.sources.kinds import IMAGE_SUFFIXES, VIDEO_SUFFIXES
 
-__all__ = ["Sample", "Truth", "builtin_samples", "samples_in"]
+__all__ = ["SHORT_SIDE", "Sample", "Truth", "builtin_samples", "generated_videos", "picture_truth", "samples_in"]
 
 Kind = Literal["photo", "video", "tensor"]
+
+SHORT_SIDE = 240  # pixels to which built-in pictures are scaled
 
 _ARRAY_SUFFIXES = (".npy", ".npz", ".mat")
 _LARGEST = 25_000_000  # entries of a video; the first frames that fit are taken
@@ -56,7 +61,7 @@ class Sample:
     stem : str
     kind : {"photo", "video", "tensor"}
     path : str or None
-        None for photos that ship with scikit-image.
+        None for built-in ones.
     short_side : int
         Of photos and videos, in pixels; the paper's settings depend on it. 0 for others.
     read : callable, optional
@@ -93,9 +98,30 @@ class Sample:
         return Truth(values, None, 0.0, 1.0, itemsize=1)
 
 
-def builtin_samples() -> list[Sample]:
-    """Photos that ship with scikit-image, scaled down."""
-    return [Sample("skimage", item.name, "photo", None, item.short_side) for item in builtin_photos()]
+def builtin_samples(short_side: int = SHORT_SIDE) -> list[Sample]:
+    """Pictures of scikit-image and scikit-learn, scaled down, and generated videos; grey pictures have order 2."""
+    builtin_photos()  # says what to install
+    groups: list[tuple[str, Kind, dict[str, Reader]]] = [("skimage", "photo", SCIKIT_IMAGE), ("grey", "tensor", GREY)]
+    if is_installed("sklearn"):
+        groups.append(("sklearn", "photo", SCIKIT_LEARN))
+    size = "" if short_side == SHORT_SIDE else f"@{short_side}"
+    found = [
+        Sample(group, name + size, kind, None, short_side * (kind == "photo"), partial(picture_truth, read, short_side))
+        for group, kind, pictures in groups
+        for name, read in pictures.items()
+    ]
+    return found + generated_videos()
+
+
+def generated_videos() -> list[Sample]:
+    """Videos whose motion is known by a formula."""
+    return [Sample("generated", item.name, "video", None, item.short_side) for item in builtin_videos()]
+
+
+def picture_truth(read: Reader, short_side: int | None = None) -> Truth:
+    """A picture from 0 to 1, in its own size if none is given."""
+    pixels = read() if short_side is None else scaled(read(), short_side)
+    return Truth(np.divide(pixels, np.float32(255), dtype=np.float32), None, 0.0, 1.0, itemsize=1)
 
 
 def samples_in(folder: Path) -> list[Sample]:

@@ -5,21 +5,26 @@ from pathlib import Path
 
 import click
 
-from ringlet.bench.quality.cases import HALVES, QualityCase, cases_of, chosen_cases, half_of, rival_cases
+from ringlet.bench.quality.cases import HALVES, QualityCase, cases_of, chosen_cases, half_of, rival_cases, with_seeds
+from ringlet.bench.quality.ideas import IDEAS, check_ideas
 from ringlet.bench.quality.rival_samples import rival_samples
 from ringlet.bench.quality.rival_table import Duel, DuelSummary, duels_of, markdown, summarise_duels
 from ringlet.bench.quality.run import IN_USE, OPPONENTS, records_in, run_cases
-from ringlet.bench.quality.samples import builtin_samples, samples_in
+from ringlet.bench.quality.samples import SHORT_SIDE, builtin_samples, samples_in
 from ringlet.bench.quality.summary import Outcome, Summary, outcomes_of, summarise
+from ringlet.bench.quality.worth import HalfSummary, Worth, halves_of, worths_of
 from ringlet.bench.rivals.catalogue import check_libraries
 from ringlet.cli.options import json_option
 from ringlet.cli.paths import GivenPath
-from ringlet.cli.screen import percent, print_json, print_table
+from ringlet.cli.quality_tables import show_duels, show_halves, show_outcomes
+from ringlet.cli.screen import print_json
 from ringlet.experiments.journal import Record
 from ringlet.experiments.runner import machine
 from ringlet.store.atomic import atomic_output
 
 __all__ = ["command"]
+
+_USUAL = ("plain", "peers", "grid")
 
 
 @click.command(name="quality")
@@ -27,7 +32,8 @@ __all__ = ["command"]
     "--data",
     type=GivenPath(file_okay=False),
     metavar="DIR",
-    help="A folder of folders of photos, videos and arrays; without it, scikit-image's photos, scaled down.",
+    help="A folder of folders of photos, videos and arrays; without it, pictures of scikit-image and "
+    "scikit-learn, scaled down, and generated videos.",
 )
 @click.option(
     "--cases",
@@ -41,10 +47,24 @@ __all__ = ["command"]
     "--against",
     type=click.Choice(list(OPPONENTS)),
     multiple=True,
-    default=("plain", "peers", "grid"),
-    show_default="plain, peers, grid",
+    show_default="plain, peers, grid; none with --without",
     help="The paper's method, its peers in the same time, the best of a grid, its peers until they stop by themselves; "
     "rivals: what people use today, on cases of their own; slow-rivals: BM3D, if it is installed. May be given again.",
+)
+@click.option(
+    "--without",
+    "left_out",
+    multiple=True,
+    metavar="NAME",
+    help=f"Fit every case again without one idea of the automatic fit: {', '.join(IDEAS)}. May be given again.",
+)
+@click.option(
+    "--short-side",
+    type=click.IntRange(16),
+    default=SHORT_SIDE,
+    show_default=True,
+    metavar="PX",
+    help="To which built-in pictures are scaled; the names of cases tell other sizes (skimage/coffee@120).",
 )
 @click.option(
     "--seeds",
@@ -52,12 +72,12 @@ __all__ = ["command"]
     default=1,
     show_default=True,
     metavar="N",
-    help="With rivals: draws of the damage of every case.",
+    help="Draws of the damage of every case, and seeds of the fits.",
 )
 @click.option(
     "--half",
     type=click.Choice(list(HALVES)),
-    help="With rivals: the cases on which settings may be tuned, or the other ones; a hash of the name divides them.",
+    help="Only the cases on which settings may be tuned, or the other ones; a hash of the name divides them.",
 )
 @click.option(
     "--table",
@@ -85,6 +105,8 @@ def command(
     data: Path | None,
     patterns: tuple[str, ...],
     against: tuple[str, ...],
+    left_out: tuple[str, ...],
+    short_side: int,
     seeds: int,
     half: str | None,
     table: Path | None,
@@ -98,37 +120,48 @@ def command(
     best rank, ridge and kernel width on a grid, chosen with the truth in hand; SAWRTRD with the paper's settings; five
     robust completion methods, each given the same time. The cost is that of one plain fit of the rank it ended with.
 
+    Cases are divided into two halves, one to tune settings on and one that is kept aside; the table has both. With
+    --without NAME, another fit of every case lacks one idea, and the table tells what that costs.
+
     With --against rivals, restore(x) is compared with interpolation, median filters, inpainting, PCA and imputers, on
     photos in full size, videos and tensors: complete, 50, 30 and 10 % observed, with 20 % salt and pepper, 10 % random
     values, or the paper's mixture. This needs ringlet[rivals].
     """
+    check_ideas(left_out)
+    against = against or (() if left_out else _USUAL)
     with_rivals = any(name in IN_USE for name in against)
-    if not with_rivals and (seeds > 1 or half or table):
-        raise click.UsageError("--seeds, --half and --table are for --against rivals")
-    cases = _rival_cases(data, patterns, seeds, half) if with_rivals else _cases(data, patterns)
+    if with_rivals and left_out:
+        raise click.UsageError("--without is not for --against rivals")
+    if table and not with_rivals:
+        raise click.UsageError("--table is for --against rivals")
+    if short_side != SHORT_SIDE and (data is not None or with_rivals):
+        raise click.UsageError("--short-side is for built-in pictures; not for --data, nor for --against rivals")
+    found = _rival_cases(data) if with_rivals else _cases(data, short_side)
+    chosen = [case for case in chosen_cases(found, patterns) if half in (None, half_of(case.kind_of_damage))]
+    cases = with_seeds(chosen, seeds)
     names = {case.name for case in cases}
     with records_in(out) as (records, append):
-        run_cases(cases, against, records, append, minutes=budget_minutes, report=_report)
+        run_cases(cases, against, records, append, minutes=budget_minutes, report=_report, left_out=left_out)
         mine = [record for record in records if record["case"] in names]
     if with_rivals:
-        _tell_duels(duels_of(mine), len(cases) // seeds, table, as_json=as_json)
+        _tell_duels(duels_of(mine), len(chosen), table, as_json=as_json)
         return
-    outcomes = outcomes_of(mine)
+    outcomes, halves, worths = outcomes_of(mine), halves_of(mine), worths_of(mine)
     summaries = summarise(outcomes)
     if as_json:
-        _print_json(outcomes, summaries)
+        _print_json(outcomes, summaries, halves=halves, without=worths)
         return
-    _show(outcomes, summaries, len(cases))
+    show_outcomes(outcomes, summaries, len(cases))
+    show_halves(halves, worths)
 
 
-def _cases(data: Path | None, patterns: tuple[str, ...]) -> list[QualityCase]:
-    return chosen_cases(cases_of(builtin_samples() if data is None else samples_in(data)), patterns)
+def _cases(data: Path | None, short_side: int) -> list[QualityCase]:
+    return cases_of(builtin_samples(short_side) if data is None else samples_in(data))
 
 
-def _rival_cases(data: Path | None, patterns: tuple[str, ...], seeds: int, half: str | None) -> list[QualityCase]:
+def _rival_cases(data: Path | None) -> list[QualityCase]:
     check_libraries()
-    cases = chosen_cases(rival_cases(rival_samples(data), seeds), patterns)
-    return [case for case in cases if half in (None, half_of(case))]
+    return rival_cases(rival_samples(data))
 
 
 def _tell_duels(duels: Sequence[Duel], wanted: int, table: Path | None, *, as_json: bool) -> None:
@@ -139,100 +172,18 @@ def _tell_duels(duels: Sequence[Duel], wanted: int, table: Path | None, *, as_js
     if as_json:
         _print_json(duels, summaries)
         return
-    found = machine()
-    click.echo(
-        f"{found['cpu']}, {found['cores']} cores; {len(duels)} of {wanted} cases; PSNR in dB, lead of restore(x)"
-    )
-    print_table(
-        ("case", "restore", "ring", "best rival", "lead"),
-        [
-            (
-                duel.case,
-                _decimal(None if duel.restored is None else duel.restored.psnr),
-                _decimal(None if duel.ring is None else duel.ring.psnr),
-                f"{duel.rivals[duel.best_rival].psnr:.1f} {duel.best_rival}" if duel.best_rival else "",
-                _decimal(duel.lead),
-            )
-            for duel in duels
-        ],
-    )
-    print_table(
-        ("data", "noise", "cases", "ahead", "mean lead", "least lead"),
-        [
-            (one.kind, one.noise, str(one.cases), percent(one.ahead), _decimal(one.mean_lead), _decimal(one.least_lead))
-            for one in summaries
-        ],
-    )
+    show_duels(duels, summaries, wanted)
 
 
-def _print_json(cases: Sequence[Duel | Outcome], summaries: Sequence[DuelSummary | Summary]) -> None:
-    print_json(
-        {
-            "machine": machine(),
-            "cases": [case.as_dict() for case in cases],
-            "summary": [summary.as_dict() for summary in summaries],
-        }
-    )
+def _print_json(
+    cases: Sequence[Duel | Outcome],
+    summaries: Sequence[DuelSummary | Summary],
+    **more: Sequence[HalfSummary | Worth],
+) -> None:
+    parts = {"cases": cases, "summary": summaries, **more}
+    print_json({"machine": machine(), **{name: [one.as_dict() for one in part] for name, part in parts.items()}})
 
 
 def _report(record: Record) -> None:
     score = record["status"] if record["psnr"] is None else f"{record['psnr']:.2f} dB, {record['seconds']:.1f} s"
     click.echo(f"{record['case']}  {record['rival']}: {score}", err=True)
-
-
-def _show(outcomes: Sequence[Outcome], summaries: Sequence[Summary], wanted: int) -> None:
-    found = machine()
-    click.echo(f"{found['cpu']}, {found['cores']} cores; {len(outcomes)} of {wanted} cases; PSNR in dB")
-    print_table(
-        ("case", "auto", "grid", "plain", "best peer", "cost", "smaller"),
-        [
-            (
-                one.case,
-                _decimal(one.auto),
-                _decimal(one.grid),
-                _decimal(one.plain),
-                f"{one.best_peer[1]:.1f} {one.best_peer[0]}" if one.best_peer else "",
-                _decimal(one.cost),
-                _decimal(one.smaller),
-            )
-            for one in outcomes
-        ],
-    )
-    print_table(
-        ("group", "cases", "near", "gain", "peers", "done", "cost", "smaller"),
-        [_row(summary) for summary in summaries],
-    )
-    click.echo(_LEGEND)
-
-
-_LEGEND = """near     share of cases at most 0.5 dB below the best choice on the grid
-gain     dB above the paper's method, at the paper's completion setting: mean/least
-peers    share of completion cases in which every peer is below, in the same time
-done     the same when the peers may finish
-cost     times one plain fit of the final rank: median/largest
-smaller  numbers of the data to each of the ring: median/least"""
-
-
-def _row(summary: Summary) -> tuple[str, ...]:
-    return (
-        summary.group,
-        str(summary.cases),
-        _share(summary.close_to_grid),
-        _pair(summary.papers_mean_gain, summary.papers_worst_gain),
-        _share(summary.above_peers),
-        _share(summary.above_finished),
-        _pair(summary.median_cost, summary.worst_cost),
-        _pair(summary.median_smaller, summary.least_smaller),
-    )
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else percent(value)
-
-
-def _pair(usual: float | None, extreme: float | None) -> str:
-    return "" if usual is None else f"{_decimal(usual)}/{_decimal(extreme)}"
-
-
-def _decimal(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"

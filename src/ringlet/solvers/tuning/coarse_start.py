@@ -78,7 +78,7 @@ def _factors(policy: TuningPolicy, solver: RobustRing, problem: Problem) -> tupl
     source, choice = problem.source, problem.choice
     open_to_choice = choice is not None and choice.bytes is None and choice.still is None and solver.smooth == "auto"
     if (
-        not open_to_choice
+        not (policy.coarse_start and open_to_choice)
         or problem.init is not None
         or source.chunks is not None
         or prod(source.shape) < policy.coarse_from_entries

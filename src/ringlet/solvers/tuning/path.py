@@ -89,7 +89,8 @@ class PathRun:
         dtype = first.cores[0].dtype
         self._trials = Trials(algorithm, held.validator.scaled(scale.data_range, scale.level, dtype))
         tuned = open_parameters(solver, whole.source.shape)
-        self._open = [one for one in tuned if judge is None or one.name != "width"]  # judged entries count alike
+        tunes_width = judge is None and policy.tunes_width  # judged entries count alike
+        self._open = [one for one in tuned if tunes_width or one.name != "width"]
         self._parameters = TunedParameters(self._open)
         choice = whole.choice
         most = 0 if choice is None else choice.most_parameters(whole.source.shape, dtype.itemsize)
@@ -303,7 +304,7 @@ class PathRun:
 
     def _choose_kernel(self, number: int) -> None:
         """Least squares, or a kernel that doubts what lies far off: as held-out entries say."""
-        if self._trials.algorithm.settings.tunes_width:
+        if self._policy.chooses_least_squares and self._trials.algorithm.settings.tunes_width:
             judged = self._weights is not None
             self._trials, self._now, kernel = choose_kernel(self._trials, self._now, number, judged, self._policy)
             self._at = replace(self._at, kernel=kernel)

@@ -16,8 +16,10 @@ class TuningPolicy:
     holds_out_together : bool
         Where entries are missing together, as the colours of a pixel, some are held out together: single ones would be
         easier to predict than those that are missing.
+    coarse_start : bool
+        Large, smooth data begin at the ring of their block medians: the search for it costs a fraction there.
     coarse_from_entries : int
-        Data of at least this number of entries begin at the ring of their block medians, which costs little.
+        They are large from this number of entries.
     coarse_room : float
         That many times the medians must fit into a memory budget.
     sure_of_start : float
@@ -26,6 +28,10 @@ class TuningPolicy:
         Fits of a given rank that stand still in a swamp begin anew.
     trims_bonds : bool
         The last ring loses the parts of its bonds that held-out entries do not miss: it is smaller and as good.
+    tunes_width : bool
+        Kernels get the width that held-out entries like best: one rule does not suit all kinds of errors.
+    chooses_least_squares : bool
+        Held-out entries say whether least squares or a kernel fit what is believed: rare peaks are no errors.
     growth_factor : float
         By which a bond of a rung may be wider than before: the ring about doubles from rung to rung.
     small_growth_factor : float
@@ -84,11 +90,14 @@ class TuningPolicy:
 
     hole_guides: bool = True
     holds_out_together: bool = True
+    coarse_start: bool = True
     coarse_from_entries: int = 1 << 21
     coarse_room: float = 8.0
     sure_of_start: float = 2.0
     restarts: bool = True
     trims_bonds: bool = True
+    tunes_width: bool = True
+    chooses_least_squares: bool = True
     growth_factor: float = 2.0
     small_growth_factor: float = 1.3
     wide_bond: int = 8
