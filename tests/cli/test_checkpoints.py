@@ -131,7 +131,7 @@ def stopped(command, how, meanwhile=lambda: None):
     environment = {**os.environ, "TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         seen = b""
-        while b" s left" not in seen:  # a sweep has ended
+        while b"sweep 2 of" not in seen:  # the first one is in the checkpoint
             byte = process.stderr.read(1)
             assert byte, seen
             seen += byte

@@ -50,7 +50,7 @@ def test_interrupting_a_fit_exits_130_and_still_writes_what_there_is(tmp_path):
     environment = {**os.environ, "TTY_COMPATIBLE": "1", "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
         seen = b""
-        while b" s left" not in seen:  # a sweep has ended
+        while b"sweep 2 of" not in seen:  # the first one is in the checkpoint
             byte = process.stderr.read(1)
             assert byte, seen
             seen += byte

@@ -141,7 +141,8 @@ def residual_model(sample: ResidualSample) -> ResidualModel:
     zscores = np.divide(residuals, spread, out=np.zeros_like(residuals), where=spread > 0)
     null = fit_null(zscores)
     good = sample.values[np.abs(zscores - null.centre) <= _GOOD_SPREADS * null.spread].astype(np.float64)
-    data_range, deviation = (float(np.ptp(good)), float(np.std(good))) if good.size else (nan, nan)
+    data_range = float(np.ptp(good)) if good.size else nan
+    deviation = data_range * float(np.std(good / data_range)) if data_range > 0 else 0.0  # no square leaves the range
     return ResidualModel(scale, null, zscores, prod(sample.shape), data_range, deviation)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ringlet.local.judging import judge_entries
 from ringlet.local.window import Entries
+from ringlet.ring.arrays import Mapper
 from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
 from ringlet.solvers.base import Problem, first_look
@@ -84,11 +85,11 @@ class Judge:
         believed = replace(source, mask=kept)
         return replace(problem, source=believed, survey=first_look(believed, problem.executor))
 
-    def weights(self, cores: Sequence[Core]) -> NDArray[np.float32]:
-        """Probability of being right for every entry; 0 where nothing is observed."""
+    def weights(self, cores: Sequence[Core], mapper: Mapper = map) -> NDArray[np.float32]:
+        """Probability of being right for every entry; 0 where nothing is observed. `mapper` is used like `map`."""
         values, observed = self.source.read((slice(None),) * len(cores))
         ring: NDArray[Any] = dense_block(cores) * cores[0].dtype.type(self.data_range)
-        model, (weights,) = judge_entries([Entries(values, observed, ring, self.unseen)])
+        model, (weights,) = judge_entries([Entries(values, observed, ring, self.unseen)], mapper=mapper)
         known = np.ones(values.shape, np.bool_) if observed is None else observed
         atoms = model.outliers.atoms[model.outliers.cell(np.where(known, values, 0))]
         weights = _with_events(weights, known, atoms)

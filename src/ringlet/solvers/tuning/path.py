@@ -259,14 +259,14 @@ class PathRun:
         gains = len(self._rungs) == 1 or trials.compare(self._now, self._best).gain > self._policy.worthwhile_db
         if gains:
             self._best = self._now
-        idle_rungs = 0 if gains else self._at.idle_rungs + 1
+        idle_rungs, enough = 0 if gains else self._at.idle_rungs + 1, self._enough()
         self._at = replace(self._at, idle_rungs=idle_rungs)
         if len(self._rungs) == 1:
             self._choose_kernel(number)
             self._best = self._now
         self._judge_entries()
         grown = None
-        if idle_rungs < self._policy.idle_rungs and not self._enough():
+        if idle_rungs < self._policy.idle_rungs and not (enough or self._enough()):
             try:
                 grown = self._growth.grown(self._trials, self._now, self._at.gain, number)
             except BudgetError:  # no room for a larger ring
@@ -299,12 +299,15 @@ class PathRun:
         if self._at.judged_at < inf and 20 * log10(self._at.judged_at / error) < self._policy.rejudging_db:
             return
         self._at = replace(self._at, kernel=False)
-        self._believe(self._judge.weights(self._now.state.cores))
+        self._believe(self._judge.weights(self._now.state.cores, self._trials.algorithm.mapper))
         self._at = replace(self._at, judged_at=self._trials.error(self._now))
 
     def _choose_kernel(self, number: int) -> None:
         """Least squares, or a kernel that doubts what lies far off: as held-out entries say."""
-        if self._policy.chooses_least_squares and self._trials.algorithm.settings.tunes_width:
+        algorithm = self._trials.algorithm
+        survey, far = algorithm.problem.survey, self._policy.hopeless_ranges * self.scale.data_range
+        hopeful = self._policy.chooses_least_squares and survey.maximum - survey.minimum < far
+        if hopeful and algorithm.settings.tunes_width:
             judged = self._weights is not None
             self._trials, self._now, kernel = choose_kernel(self._trials, self._now, number, judged, self._policy)
             self._at = replace(self._at, kernel=kernel)
@@ -322,7 +325,9 @@ class PathRun:
         if self._begins_again(number):
             return
         if self._judge is not None and self._whole.choice is None and self._at.judgements < self._policy.judgements:
-            self._believe(self._judge.weights(self._now.state.cores))  # what a better ring believes is more
+            self._believe(
+                self._judge.weights(self._now.state.cores, self._trials.algorithm.mapper)
+            )  # what a better ring believes is more
             self._choose_kernel(number)
             self._parameters = TunedParameters(self._open)
             self._at = replace(self._at, idle=0, tuned_at=inf, judgements=self._at.judgements + 1)

@@ -78,6 +78,8 @@ class TuningPolicy:
     least_squares_gain_db : float
         Least squares replace a kernel, of entries that have not been judged, if they are better by this much: gross
         errors would make them far worse, and rare peaks are no errors.
+    hopeless_ranges : float
+        Least squares are not tried where entries lie this number of data ranges apart: one would outweigh all others.
     kernel_sweeps : int
         In which both show what they can do.
     spared_db : float
@@ -114,12 +116,13 @@ class TuningPolicy:
     polishing_sweeps: int = 2
     too_fast_db: float = 0.7
     first_ridge: float = 0.01
-    rejudging_db: float = 1.0
+    rejudging_db: float = 2.0
     first_sweeps: int = 6
     judgements: int = 2
     retuning_db: float = 1.0
     kernel_gain_db: float = 0.1
     least_squares_gain_db: float = 0.5
+    hopeless_ranges: float = 1e3
     kernel_sweeps: int = 3
     spared_db: float = 0.03
     exact: float = 2e-5
