@@ -104,7 +104,8 @@ class KroneckerSum:
             products = (left.T @ (slices @ right) for left, right in zip(self.left, self.right, strict=True))
             out[start : start + _ROWS] = sum(products).reshape(block.shape)
 
-        for _ in mapper(apply_block, range(0, len(rows), _ROWS)):
+        starts = range(0, len(rows), _ROWS)
+        for _ in (mapper if len(starts) > 1 else map)(apply_block, starts):
             pass
         return out
 
