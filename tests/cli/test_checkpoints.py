@@ -156,7 +156,7 @@ def test_a_real_process_that_is_interrupted_and_killed_goes_on_to_the_same_file(
     assert stopped(again, signal.SIGKILL) == (-signal.SIGKILL, b"")
     resumed = subprocess.run(again, capture_output=True, text=True, check=True)
     whole = subprocess.run(command("y.ring"), capture_output=True, text=True, check=True)
-    assert json.loads(resumed.stdout)["sweeps"] == json.loads(whole.stdout)["sweeps"] == 150
+    assert json.loads(resumed.stdout)["sweeps"] == json.loads(whole.stdout)["sweeps"] == 300
     assert data.with_name("x.ring").read_bytes() == data.with_name("y.ring").read_bytes()
 
 
