@@ -9,7 +9,6 @@ a quarter too small: less noise is taken away than could be, and no detail with 
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from ringlet.local.neighbours import Array32, shifted, window_mean
 
@@ -54,6 +53,8 @@ def noise_variance(
     masses = np.concatenate([mass.ravel()[there] for (_, mass), there in zip(local, trusted, strict=True)])
     if not spread.size:
         return 0.0
+    from scipy.special import gammaincinv  # here, because importing it takes a fifth of a second
+
     freedom = max(2.0, float(np.median(masses)) / _squared_kernel(len(modes)))
     fluctuation = 2 * float(gammaincinv(freedom / 2, _CALMEST)) / freedom  # of a mean square of pure noise
     calmest = float(np.quantile(spread, _CALMEST)) / fluctuation
