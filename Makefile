@@ -98,7 +98,7 @@ format: .venv/ready
 .venv-docs/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --upgrade pip
-	.venv-docs/bin/python -m pip install --quiet --editable '.[all]' --group docs
+	.venv-docs/bin/python -m pip install --quiet --editable '.[all,testing]' --group docs
 	@touch $@
 
 clean:
