@@ -115,3 +115,33 @@ def test_missing_pixels_are_not_overfitted():
     together = np.asarray(decompose(x, mask=observed).ring) - x
     single = np.asarray(tuned(x, mask=observed, policy=TuningPolicy(holds_out_together=False)).ring) - x
     assert np.std(together[~observed]) < 0.75 * np.std(single[~observed])
+
+
+def doubting(share):
+    """A validator, weights of which a share is tiny, and which held-out entries have those."""
+    values = np.random.default_rng(1).random((12, 10, 8))
+    validator = Validator.of(as_source(values), values.size, 0)[0].scaled(1.0, 1.0, np.dtype("f8"))
+    doubted = values < share
+    found = (
+        validator.residuals([np.zeros((1, length, 1)) for length in values.shape]) < share
+    )  # values less a zero ring
+    return validator, np.where(doubted, 1e-6, 1.0).astype(np.float32), found
+
+
+@pytest.mark.parametrize("share", [0.05, 0.15])
+def test_giving_in_to_errors_of_one_sign_foretells_none_of_them(share):
+    """A ring of all entries is nearer to wrong ones that are all too large, and farther from all others."""
+    validator, weights, doubted = doubting(share)
+    without = 0.01 * np.random.default_rng(2).standard_normal(len(validator)) + 0.25 * doubted
+    given_in = without - doubted.mean() * 0.25
+    assert doubted.sum() > 5
+    assert np.mean(given_in**2) < np.mean(without**2)  # it looks better
+    assert validator.certainty_with_doubted(given_in, without, weights) < -3
+
+
+def test_what_a_ring_learns_of_doubted_entries_counts():
+    validator, weights, doubted = doubting(0.1)
+    rng = np.random.default_rng(2)
+    noise = 0.01 * rng.standard_normal(len(validator))
+    without = noise + 0.25 * doubted * rng.choice([-1, 1], len(validator))
+    assert validator.certainty_with_doubted(np.where(doubted, without / 2, without), without, weights) > 3

@@ -20,7 +20,7 @@ from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.sources import ArraySource
 
-__all__ = ["Judge", "can_judge", "judging_memory"]
+__all__ = ["TRUSTED", "Judge", "can_judge", "judging_memory"]
 
 _MOST_ENTRIES = 1 << 23
 _BYTES = 80  # for every entry while all are judged
@@ -31,7 +31,8 @@ _WHOLE = 0.6  # if more than this share of them is doubted
 _MOST_DOUBTED = 0.25  # share of the entries that may be wrong without taking one of few values
 _FEWEST = 1500  # observed entries: of fewer too little can be learned
 _LEAST_BELIEVED = 0.2  # share of the observed entries
-_TRUSTED = 0.5  # least probability of being right
+TRUSTED = 0.5  # least probability of being right
+_DOUBTFUL = np.float32(1e-6)  # the same of an entry that may be right all the same
 
 
 def judging_memory(shape: Sequence[int]) -> int:
@@ -75,7 +76,7 @@ class Judge:
         What was added to the data, to guide the ring in holes, has not been judged and stays.
         """
         _, observed = self.source.read((slice(None),) * weights.ndim)
-        source, trusted = problem.source, weights >= _TRUSTED
+        source, trusted = problem.source, weights >= TRUSTED
         if observed is not None:
             trusted |= ~observed
         assert isinstance(source, ArraySource)  # noqa: S101 - only such are judged
@@ -86,15 +87,21 @@ class Judge:
         return replace(problem, source=believed, survey=first_look(believed, problem.executor))
 
     def weights(self, cores: Sequence[Core], mapper: Mapper = map) -> NDArray[np.float32]:
-        """Probability of being right for every entry; 0 where nothing is observed. `mapper` is used like `map`."""
+        """Probability of being right for every entry; `mapper` is used like `map`.
+
+        It is 0 where nothing is observed, and where an entry takes one of the few values of wrong ones and is not
+        trusted. Others that are not trusted may be right all the same, far from what the ring can describe yet: they
+        have at least a tiny weight.
+        """
         values, observed = self.source.read((slice(None),) * len(cores))
         ring: NDArray[Any] = dense_block(cores) * cores[0].dtype.type(self.data_range)
         model, (weights,) = judge_entries([Entries(values, observed, ring, self.unseen)], mapper=mapper)
         known = np.ones(values.shape, np.bool_) if observed is None else observed
         atoms = model.outliers.atoms[model.outliers.cell(np.where(known, values, 0))]
         weights = _with_events(weights, known, atoms)
-        if np.count_nonzero(known & ~atoms & (weights < _TRUSTED)) > _MOST_DOUBTED * np.count_nonzero(known):
+        if np.count_nonzero(known & ~atoms & (weights < TRUSTED)) > _MOST_DOUBTED * np.count_nonzero(known):
             return known.astype(np.float32)  # so many errors of any size are none: the ring knows too little yet
+        weights = np.where(atoms, weights * (weights >= TRUSTED), np.maximum(weights, known * _DOUBTFUL))
         close = known & (np.abs(np.where(known, values, 0) - ring) <= _CLOSE * self.data_range)
         return np.where(close, np.float32(1), weights)
 
@@ -107,7 +114,7 @@ def _with_events(
     A day on which everything is unlike all other days is no error: its entries agree with each other. Entries that
     take one of the few values of wrong ones stay wrong.
     """
-    doubted, event = observed & (weights < _TRUSTED) & ~atoms, np.zeros_like(observed)
+    doubted, event = observed & (weights < TRUSTED) & ~atoms, np.zeros_like(observed)
     for mode in range(weights.ndim):
         count = np.count_nonzero(observed, axis=mode, keepdims=True)
         wrong = np.count_nonzero(doubted, axis=mode, keepdims=True)

@@ -120,7 +120,7 @@ class BondGrowth:
     def _worse(self, trials: Trials, thinner: Candidate, best: Candidate) -> bool:
         if self.choice.psnr is not None and trials.validator.psnr(best.residuals, self.choice) >= self.choice.psnr:
             return trials.validator.psnr(thinner.residuals, self.choice) < self.choice.psnr  # nothing more is asked for
-        return trials.compare(thinner, best).gain < -self.policy.spared_db
+        return trials.compare(thinner, best).gain < -self.policy.worthwhile_db
 
 
 def _with_narrower_bond(cores: Sequence[Core], bond: int, width: int) -> list[Core]:

@@ -5,8 +5,9 @@ from dataclasses import replace
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
+from ringlet.solvers.tuning.validator import Validator
 
-__all__ = ["choose_kernel", "with_kernel"]
+__all__ = ["after_sweeps", "choose_kernel", "with_kernel"]
 
 
 def with_kernel(algorithm: Algorithm, kernel: bool) -> Algorithm:
@@ -17,23 +18,27 @@ def with_kernel(algorithm: Algorithm, kernel: bool) -> Algorithm:
 
 
 def choose_kernel(
-    trials: Trials, now: Candidate, number: int, judged: bool, policy: TuningPolicy
+    trials: Trials, now: Candidate, number: int, near: Validator | None, policy: TuningPolicy
 ) -> tuple[Trials, Candidate, bool]:
     """Sweep with both, and go on with the better one; whether that is the kernel.
 
-    Entries that have been `judged` count alike unless a kernel is better. Others are weighed by a kernel unless least
-    squares are much better: what is rare need not be wrong.
+    Entries that have been judged count alike unless a kernel is better, also by a validator for which only residuals
+    `near` to zero count. Others are weighed by a kernel unless least squares are much better: what is rare need not be
+    wrong.
     """
-    found = []
-    for kernel in (False, True):
-        other = replace(trials, algorithm=with_kernel(trials.algorithm, kernel))
-        candidate = replace(now, state=replace(now.state, narrowest=0.0))
-        for sweep in range(policy.kernel_sweeps):
-            candidate = other.swept(candidate.state, number, Trial.KERNEL + sweep)
-        found.append((other, candidate))
-    (_, by_squares), (_, by_kernel) = found
-    if judged:
-        kernel = trials.compare(by_kernel, by_squares).gain > policy.kernel_gain_db
+    both = [replace(trials, algorithm=with_kernel(trials.algorithm, kernel)) for kernel in (False, True)]
+    by_squares, by_kernel = (after_sweeps(other, now, number, policy) for other in both)
+    if near is not None:
+        gain = near.compare(by_kernel.residuals, by_squares.residuals).gain
+        kernel = gain > policy.kernel_gain_db and trials.compare(by_kernel, by_squares).gain > 0
     else:
         kernel = trials.compare(by_squares, by_kernel).gain < policy.least_squares_gain_db
-    return (*found[kernel], kernel)
+    return both[kernel], by_kernel if kernel else by_squares, kernel
+
+
+def after_sweeps(trials: Trials, now: Candidate, number: int, policy: TuningPolicy) -> Candidate:
+    """Where a few sweeps lead, which show what a way to weigh entries can do."""
+    candidate = replace(now, state=replace(now.state, narrowest=0.0))
+    for sweep in range(policy.kernel_sweeps):
+        candidate = trials.swept(candidate.state, number, Trial.KERNEL + sweep)
+    return candidate

@@ -27,13 +27,13 @@ from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
-from ringlet.solvers.sawrtrd.judging import Judge
+from ringlet.solvers.sawrtrd.judging import TRUSTED, Judge
 from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import Scale, given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth
 from ringlet.solvers.tuning.held_out import HeldOut
-from ringlet.solvers.tuning.kernel_choice import choose_kernel, with_kernel
+from ringlet.solvers.tuning.kernel_choice import after_sweeps, choose_kernel, with_kernel
 from ringlet.solvers.tuning.path_state import PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.restarts import find_restart
@@ -87,7 +87,8 @@ class PathRun:
             first = replace(first, penalties=replace(first.penalties, ridge=policy.first_ridge))
         self._first_penalties = first.penalties
         dtype = first.cores[0].dtype
-        self._trials = Trials(algorithm, held.validator.scaled(scale.data_range, scale.level, dtype))
+        self._unjudged = held.validator.scaled(scale.data_range, scale.level, dtype)
+        self._trials = Trials(algorithm, self._unjudged)
         tuned = open_parameters(solver, whole.source.shape)
         tunes_width = judge is None and policy.tunes_width  # judged entries count alike
         self._open = [one for one in tuned if tunes_width or one.name != "width"]
@@ -153,7 +154,7 @@ class PathRun:
         cores = given_start(start.ring, start.ring.shape, start.ring.rank, self.scale.data_range, state.cores[0].dtype)
         coarse = replace(trials.algorithm.with_cores(state, cores), penalties=start.penalties)
         candidate = trials.candidate(coarse, self._now.report)
-        if trials.compare(candidate, self._now).certainty > self._policy.sure_of_start:
+        if trials.compare(candidate, self._now).certainty > self._policy.sure:
             self._now = self._best = candidate
             self._size()
 
@@ -264,7 +265,7 @@ class PathRun:
         if len(self._rungs) == 1:
             self._choose_kernel(number)
             self._best = self._now
-        self._judge_entries()
+        self._judge_again(number)
         grown = None
         if idle_rungs < self._policy.idle_rungs and not (enough or self._enough()):
             try:
@@ -279,7 +280,7 @@ class PathRun:
         self._now = self._best
         self._at = replace(self._at, phase=Phase.POLISHING, idle=0, gain=0.0)
         self._size()
-        self._choose_kernel(number)
+        self._weigh(number)
 
     def _enough(self) -> bool:
         """Whether the ring is as good as was asked for, or describes the data exactly."""
@@ -291,44 +292,86 @@ class PathRun:
     def _better(self, new: Candidate, old: Candidate) -> Candidate:
         return new if self._trials.compare(new, old).gain > 0 else old
 
-    def _judge_entries(self) -> None:
+    def _judge_again(self, number: int) -> None:
         """Judge all entries by the present ring, if it is better than the one they were judged by last."""
-        error = self._trials.error(self._now)
+        error = self._unjudged.error(self._now.residuals)
         if self._judge is None or not error > 0:
             return
         if self._at.judged_at < inf and 20 * log10(self._at.judged_at / error) < self._policy.rejudging_db:
             return
-        self._at = replace(self._at, kernel=False)
+        self._judge_entries(number)
+        self._at = replace(self._at, judged_at=self._unjudged.error(self._now.residuals))
+
+    def _judge_entries(self, number: int) -> None:
+        """Go on with least squares of what is believed, or of all entries if the ring is no worse for it."""
+        assert self._judge is not None  # noqa: S101 - asked before
+        self._at = replace(self._at, kernel=False, readmitted=False)
         self._believe(self._judge.weights(self._now.state.cores, self._trials.algorithm.mapper))
-        self._at = replace(self._at, judged_at=self._trials.error(self._now))
+        self._readmit(number, kernel=False)
+
+    def _weigh(self, number: int) -> None:
+        """Choose how entries count in the rest of the fit."""
+        if not self._readmit(number, kernel=True):
+            self._choose_kernel(number)
+
+    def _readmit(self, number: int, *, kernel: bool) -> bool:
+        """Let doubted entries count, too, by least squares or weighed by a kernel, if that serves the ring.
+
+        All held-out entries are asked, also the doubted ones. Wrong ones cannot be foretold: a ring that has learned
+        some is worse at all others, and no better at those.
+        """
+        if self._at.readmitted:
+            return True
+        weights, usual, at = self._weights, self._trials, self._at
+        if weights is None or not (self._policy.readmits and (kernel or self._hopeful)):
+            return False
+        if not np.any((weights > 0) & (weights < TRUSTED)):  # none are doubted
+            return False
+        without = after_sweeps(usual, self._now, number, self._policy)
+        self._at = replace(at, kernel=kernel, readmitted=True)
+        self._believe(weights)
+        counted = after_sweeps(self._trials, self._now, number, self._policy)
+        certainty = self._unjudged.certainty_with_doubted(counted.residuals, without.residuals, weights)
+        if certainty > (self._policy.sure if kernel else -self._policy.no_worse):
+            self._now = counted
+            return True
+        self._trials, self._at, self._now = usual, at, without
+        return False
+
+    @property
+    def _hopeful(self) -> bool:
+        """Whether least squares could describe all entries."""
+        survey, far = self._trials.algorithm.problem.survey, self._policy.hopeless_ranges * self.scale.data_range
+        return survey.maximum - survey.minimum < far
 
     def _choose_kernel(self, number: int) -> None:
         """Least squares, or a kernel that doubts what lies far off: as held-out entries say."""
-        algorithm = self._trials.algorithm
-        survey, far = algorithm.problem.survey, self._policy.hopeless_ranges * self.scale.data_range
-        hopeful = self._policy.chooses_least_squares and survey.maximum - survey.minimum < far
-        if hopeful and algorithm.settings.tunes_width:
-            judged = self._weights is not None
-            self._trials, self._now, kernel = choose_kernel(self._trials, self._now, number, judged, self._policy)
+        chooses = self._policy.chooses_least_squares and self._trials.algorithm.settings.tunes_width
+        if chooses and self._hopeful:
+            near = None if self._weights is None else self._unjudged.judged(self._weights, sure=False)
+            self._trials, self._now, kernel = choose_kernel(self._trials, self._now, number, near, self._policy)
             self._at = replace(self._at, kernel=kernel)
 
     def _believe(self, weights: NDArray[np.float32]) -> None:
-        """Go on with least squares of what is believed."""
+        """Go on with what is believed by these weights."""
         assert self._judge is not None  # noqa: S101 - who else gives weights
         self._weights = weights
+        counted = _alike(weights) if self._at.readmitted else weights
         problem = self._whole if self._at.phase is Phase.CLOSING else self._held.seen
-        algorithm = self._trials.algorithm.on(self._judge.believed(problem, weights), None)
-        self._trials = Trials(with_kernel(algorithm, self._at.kernel), self._trials.validator.judged(weights))
+        algorithm = self._trials.algorithm.on(self._judge.believed(problem, counted), None)
+        robust = self._at.readmitted and self._at.kernel  # wrong entries are among those that count
+        self._trials = Trials(
+            with_kernel(algorithm, self._at.kernel),
+            self._unjudged if robust else self._unjudged.judged(counted, sure=not self._at.readmitted),
+        )
 
     def _end(self, number: int) -> None:
         """The fit with held-out entries has shown what it can do: judge a last time, and go over to all entries."""
         if self._begins_again(number):
             return
         if self._judge is not None and self._whole.choice is None and self._at.judgements < self._policy.judgements:
-            self._believe(
-                self._judge.weights(self._now.state.cores, self._trials.algorithm.mapper)
-            )  # what a better ring believes is more
-            self._choose_kernel(number)
+            self._judge_entries(number)  # what a better ring believes is more
+            self._weigh(number)
             self._parameters = TunedParameters(self._open)
             self._at = replace(self._at, idle=0, tuned_at=inf, judgements=self._at.judgements + 1)
             return
@@ -411,3 +454,8 @@ class PathRun:
     def _resumed(self, like: Candidate, saved: RunState) -> Candidate:
         state: FitState = resumed_state(self._trials.algorithm, like.state, saved)
         return self._trials.candidate(state, like.report)
+
+
+def _alike(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Weights of 1 for all entries that have any."""
+    return (weights > 0).astype(np.float32)

@@ -40,13 +40,15 @@ class PathState:
     idle_rungs : int
         Rungs in a row that were not better than the best one.
     judged_at : float
-        Validation error when entries were judged last, in data ranges; infinite if they have not been.
+        Robust validation error when entries were judged last, in data ranges; infinite if they have not been.
     tuned_at : float
         Validation error when all penalties were begun to be tried last, in data ranges.
     judgements : int
         How often entries have been judged at a given rank.
     kernel : bool
         Whether a kernel weighs the entries that are believed; else they count alike.
+    readmitted : bool
+        Whether doubted entries count, too; but not those that take one of the few values of wrong ones.
     restarted : bool
         Whether other starts of a given rank have been tried.
     """
@@ -61,6 +63,7 @@ class PathState:
     tuned_at: float = inf
     judgements: int = 0
     kernel: bool = True
+    readmitted: bool = False
     restarted: bool = False
 
 

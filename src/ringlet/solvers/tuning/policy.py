@@ -22,8 +22,6 @@ class TuningPolicy:
         They are large from this number of entries.
     coarse_room : float
         That many times the medians must fit into a memory budget.
-    sure_of_start : float
-        Standard errors by which the ring of the medians has to be better than a constant.
     restarts : bool
         Fits of a given rank that stand still in a swamp begin anew.
     trims_bonds : bool
@@ -32,6 +30,14 @@ class TuningPolicy:
         Kernels get the width that held-out entries like best: one rule does not suit all kinds of errors.
     chooses_least_squares : bool
         Held-out entries say whether least squares or a kernel fit what is believed: rare peaks are no errors.
+    readmits : bool
+        Doubted entries count all the same if the ring is no worse for it at all held-out entries: what a small ring
+        cannot reach looks wrong, and no larger one would learn what is left out.
+    no_worse : float
+        Standard errors by which it may be worse.
+    sure : float
+        Standard errors by which an unlikely choice has to be better than the usual one: the ring of block medians than
+        a constant, a kernel of all entries than least squares of those that are believed.
     growth_factor : float
         By which a bond of a rung may be wider than before: the ring about doubles from rung to rung.
     small_growth_factor : float
@@ -55,7 +61,7 @@ class TuningPolicy:
         A rung is cheap if the largest ring has this many times its numbers.
     worthwhile_db : float
         A rung is better than the best one if its validation error is lower by this much; less is chance, and a larger
-        ring has to be worth its size.
+        ring has to be worth its size. Trimming bonds may cost as much.
     idle_rungs : int
         Rungs in a row that are not better, which end the path: one may be bad luck.
     polished_db : float
@@ -82,8 +88,6 @@ class TuningPolicy:
         Least squares are not tried where entries lie this number of data ranges apart: one would outweigh all others.
     kernel_sweeps : int
         In which both show what they can do.
-    spared_db : float
-        What trimming may cost on held-out entries.
     exact : float
         Validation error, in data ranges, of data that a ring describes exactly: the path ends.
     closing_sweeps : int
@@ -95,11 +99,13 @@ class TuningPolicy:
     coarse_start: bool = True
     coarse_from_entries: int = 1 << 21
     coarse_room: float = 8.0
-    sure_of_start: float = 2.0
     restarts: bool = True
     trims_bonds: bool = True
     tunes_width: bool = True
     chooses_least_squares: bool = True
+    readmits: bool = True
+    no_worse: float = 1.0
+    sure: float = 2.0
     growth_factor: float = 2.0
     small_growth_factor: float = 1.3
     wide_bond: int = 8
@@ -124,6 +130,5 @@ class TuningPolicy:
     least_squares_gain_db: float = 0.5
     hopeless_ranges: float = 1e3
     kernel_sweeps: int = 3
-    spared_db: float = 0.03
     exact: float = 2e-5
     closing_sweeps: int = 2

@@ -29,6 +29,7 @@ _MOSTLY = 0.5  # of the missing entries: if more are missing together with other
 _PROBES = 4  # random subtensors of large data in which held-out entries are looked up
 _WIDTH = 5.0  # of the validating kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
+_FARTHEST = 1.0  # the same of entries that were judged right
 _PRECISION = 1e-5  # of the data's range: what is smaller makes no difference,
 _ROUNDING = {4: 1e-5, 8: 1e-13}  # nor what is smaller than this part of their level, by bytes of the working precision
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
@@ -94,6 +95,8 @@ class Validator:
         Share of the data that is missing: entries held out together stand for those, single ones for the others.
     weights : array, optional
         Probability of being right for every held-out entry; without it a robust kernel leaves wrong ones out.
+    most : float
+        Residual, in data ranges, beyond which an entry that is right counts no more.
     """
 
     def __init__(
@@ -103,8 +106,10 @@ class Validator:
         precision: float = 1e-12,
         missing: float = 0.0,
         weights: Array64 | None = None,
+        most: float = 1.0,
     ) -> None:
         self._probes, self._precision, self._missing, self._weights = probes, precision, missing, weights
+        self._most = most
         self._shares = _shares(np.concatenate([probe.together for probe in probes]), missing)
         cells = [np.unique(probe.cells, return_inverse=True)[1] for probe in probes]
         before = np.cumsum([0, *(len(probe.cells) for probe in probes[:-1])])
@@ -145,13 +150,21 @@ class Validator:
         precision = max(_PRECISION, _ROUNDING[dtype.itemsize] * level)
         return Validator(probes, precision=precision, missing=self._missing)
 
-    def judged(self, weights: NDArray[np.floating[Any]]) -> "Validator":
-        """The validator that believes held-out entries by these weights, one for every entry of the tensor."""
-        found = [weights[np.ix_(*probe.index)].ravel()[probe.places] for probe in self._probes]
-        known = np.concatenate(found).astype(np.float64)
+    def judged(self, weights: NDArray[np.floating[Any]], *, sure: bool = True) -> "Validator":
+        """The validator that believes held-out entries by these weights, one for every entry of the tensor.
+
+        If that is not `sure`, some of them may be wrong: none counts for much.
+        """
+        known = self._at_probes(weights)
         known[known < _TRUSTED] = 0.0  # a little of a gross error would still outweigh all others
         usable = known if known.sum() > _LEAST_TRUSTED * known.size else None
-        return Validator(self._probes, precision=self._precision, missing=self._missing, weights=usable)
+        most = _FARTHEST if sure else _WIDEST
+        return Validator(self._probes, precision=self._precision, missing=self._missing, weights=usable, most=most)
+
+    def _at_probes(self, weights: NDArray[np.floating[Any]]) -> Array64:
+        """The weights of the held-out entries, of those of all."""
+        found = [weights[np.ix_(*probe.index)].ravel()[probe.places] for probe in self._probes]
+        return np.concatenate(found).astype(np.float64)
 
     def __len__(self) -> int:
         return sum(len(probe.values) for probe in self._probes)
@@ -173,10 +186,7 @@ class Validator:
             return self._compare_right(new, old, self._shares * self._weights)
         width = self._width(old)
         before, after = (np.exp(-0.5 * (residuals / width) ** 2) for residuals in (old, new))
-        difference = after - before
-        mean = float(self._shares @ difference)
-        deviation = sqrt(float(np.sum(np.bincount(self._cells, self._shares * (difference - mean)) ** 2)))
-        certainty = mean / deviation if deviation else 0.0
+        certainty, deviation = self._mean_gain(after - before, self._shares)
         near = self._shares * np.maximum(before, after)
         gain = 20 * log10(self._weighted_size(old, near) / self._weighted_size(new, near))
         lost = float(self._shares @ (before * (1 - before))) + 0.5 * (self._precision / width) ** 2
@@ -185,16 +195,37 @@ class Validator:
 
     def _compare_right(self, new: Array64, old: Array64, weights: Array64) -> Verdict:
         """Compare mean squares; entries count by these weights."""
-        before, after = (np.minimum(residuals**2, _WIDEST**2) for residuals in (old, new))
-        total = max(float(weights.sum()), 1e-300)
-        difference, weights = before - after, weights / total
-        mean = float(weights @ difference)
-        deviation = sqrt(float(np.sum(np.bincount(self._cells, weights * (difference - mean)) ** 2)))
+        before, after = (np.minimum(residuals**2, self._most**2) for residuals in (old, new))
+        weights = weights / max(float(weights.sum()), 1e-300)
+        certainty, deviation = self._mean_gain(before - after, weights)
         least = self._precision**2
         sizes = [float(weights @ squares) + least for squares in (before, after)]
-        return Verdict(
-            10 * log10(sizes[0] / sizes[1]), mean / deviation if deviation else 0.0, _DECIBEL * deviation / sizes[0]
-        )
+        return Verdict(10 * log10(sizes[0] / sizes[1]), certainty, _DECIBEL * deviation / sizes[0])
+
+    def certainty_with_doubted(self, new: Array64, old: Array64, weights: NDArray[np.floating[Any]]) -> float:
+        """By how many standard errors a new model is better, if doubted entries count, too: those with little weight.
+
+        Mean squares are compared, with a near and a far limit to what an entry may count: the near one keeps errors
+        from counting that a model has given in to, the far one sees what it is good for to come nearer to right
+        entries. By how much the model has moved at believed entries, on average, does not count at doubted ones.
+        """
+        known = self._at_probes(weights)
+        believed = known >= _TRUSTED
+        moved = float(np.mean((old - new)[believed])) if believed.any() else 0.0
+        both = old, np.where(believed, new, new + moved)
+        shares = self._shares * (known > 0)
+        shares /= max(float(shares.sum()), 1e-300)
+        found = []
+        for most in (_WIDEST, _FARTHEST):
+            before, after = (np.minimum(residuals**2, most**2) for residuals in both)
+            found.append(self._mean_gain(before - after, shares)[0])
+        return min(found)
+
+    def _mean_gain(self, gains: Array64, weights: Array64) -> tuple[float, float]:
+        """The mean of what entries gain, in standard errors, and its standard error."""
+        mean = float(weights @ gains)
+        deviation = sqrt(float(np.sum(np.bincount(self._cells, weights * (gains - mean)) ** 2)))
+        return mean / deviation if deviation else 0.0, deviation
 
     def psnr(self, residuals: Array64, choice: RankChoice) -> float:
         """Of the held-out entries, or of those that are trusted, as the choice of a target says.
