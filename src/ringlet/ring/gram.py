@@ -185,8 +185,14 @@ class GramChain:
         It is a sum of c^2 Kronecker products, c the narrowest bond. Rows and columns are indexed ``(a, b)``, a in r_k,
         b in r_{k+1}, b fastest.
         """
-        at = (k - self._first_mode) % len(self._cores)
-        return KroneckerSum(*(self._all_pairs(self._product(at, reverse=reverse)) for reverse in (False, True)))
+        at, c, sides = (k - self._first_mode) % len(self._cores), self._narrowest, []
+        for reverse in (False, True):
+            products = self._product(at, reverse=reverse)  # of the pairs c <= c'; (c', c) has the transposed one
+            side = np.empty((c, c, *products.shape[1:]))
+            side[self._pairs] = products
+            side[self._pairs[::-1]] = products.swapaxes(1, 2)
+            sides.append(side.reshape(c * c, *products.shape[1:]))
+        return KroneckerSum(*sides)
 
     def unfolding_gram(self, k: int) -> Array64:
         """``D = A_k G_k A_k^T``, the Gram matrix of the ring's mode-k unfolding, at evenly spaced slices if many."""
@@ -194,14 +200,6 @@ class GramChain:
         chosen = np.linspace(0, core.shape[1] - 1, min(core.shape[1], _COMPARED_SLICES)).astype(np.intp)
         rows = unfold(core[:, chosen, :]).astype(np.float64)
         return np.asarray(self.without(k).apply(rows, self._mapper) @ rows.T)
-
-    def _all_pairs(self, products: Array64) -> Array64:
-        """From the pairs c <= c' to all pairs: the product of (c', c) is that of (c, c') transposed."""
-        c = self._narrowest
-        full = np.empty((c, c, *products.shape[1:]))
-        full[self._pairs] = products
-        full[self._pairs[::-1]] = products.swapaxes(1, 2)
-        return full.reshape(c * c, *products.shape[1:])
 
     def _product(self, position: int, *, reverse: bool) -> Array64:
         """Partial products of the transfer matrices before a position; in reverse, of those after it.

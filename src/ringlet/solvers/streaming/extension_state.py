@@ -7,7 +7,7 @@ import numpy as np
 
 from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
-from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale
 from ringlet.solvers.streaming.past import Past

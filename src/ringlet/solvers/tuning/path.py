@@ -25,10 +25,10 @@ from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
 from ringlet.solvers.sawrtrd.judging import Judge
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import Scale, given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth
