@@ -82,10 +82,6 @@ class FitState:
         """The bond before every mode."""
         return self.plan.rank
 
-    def with_core(self, k: int, core: Core) -> "FitState":
-        """The same with another core k, of the same bonds."""
-        return replace(self, cores=(*self.cores[:k], core, *self.cores[k + 1 :]))
-
 
 @dataclass(frozen=True)
 class CoreReport:
@@ -167,7 +163,8 @@ class Algorithm:
             return state, grams, CoreReport(pilot, moved=False)
         before, _, after = state.cores[k].shape
         core = refold(rows, before, after)
-        return state.with_core(k, core), grams.with_core(k, core), CoreReport(pilot, moved=True)
+        state = replace(state, cores=(*state.cores[:k], core, *state.cores[k + 1 :]))
+        return state, grams.with_core(k, core), CoreReport(pilot, moved=True)
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """Close a sweep: the state that the next one begins at, and what the driver needs to know."""
