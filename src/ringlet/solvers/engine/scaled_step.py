@@ -17,7 +17,7 @@ from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.kronecker_solve import conjugate_solve
-from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve, wave_solve
+from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.engine.streamed_pass import Pass
 
 __all__ = ["CorePenalty", "Penalties", "Penalty", "Solve", "scaled_step", "solver_of"]
@@ -158,13 +158,11 @@ def solver_of(
     exact : bool
         By a factorisation of G; otherwise by conjugate gradients, for which G is not formed.
     """
-    if not exact and smooth:
-        return lambda d: wave_solve(gram, ridge, smooth, d, mapper)
-    if not exact:
-        return lambda d: conjugate_solve(gram, ridge, d, mapper)
     if smooth:
-        return lambda d: smooth_solve(gram, ridge, smooth, d, mapper, room)
-    return lambda d: solve_once(gram, ridge, d, mapper, room)
+        return lambda d: smooth_solve(gram, ridge, smooth, d, mapper, room, exact=exact)
+    if exact:
+        return lambda d: solve_once(gram, ridge, d, mapper, room)
+    return lambda d: conjugate_solve(gram, ridge, d, mapper)
 
 
 def scaled_step(
