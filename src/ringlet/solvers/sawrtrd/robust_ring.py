@@ -15,8 +15,8 @@ from ringlet.robust import DEFAULT_FACTORS, LOSSES, Loss, WidthRule
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
 from ringlet.solvers.engine.sampling_rule import SamplingRule
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.sources import Chunks
 
 __all__ = ["RobustRing"]
@@ -127,7 +127,6 @@ class RobustRing(IterativeSolver):
 
         `beside` counts bytes that the fit holds for other things, e.g. held-out entries.
         """
-        sampling = self.sampling_rule()
         return plan_fit(
             FitWork(
                 tuple(shape),
@@ -136,9 +135,7 @@ class RobustRing(IterativeSolver):
                 itemsize=working_dtype(dtype, self.dtype).itemsize,
                 threads=Threads(self.threads).count,
                 memory=self.budget,
-                samples=sampling.samples,
-                by_rows=sampling.by_rows,
-                uniform=sampling.uniform,
+                sampling=self.sampling_rule(),
                 chunks=chunks,
                 exact=self.solve == "exact",
                 beside=beside,

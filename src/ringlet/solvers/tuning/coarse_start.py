@@ -5,7 +5,7 @@ nearly found when the fit of all entries begins.
 """
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from time import perf_counter
 
@@ -22,11 +22,11 @@ from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
 from ringlet.solvers.tuning.bond_expansion import start_rank
-from ringlet.solvers.tuning.held_out import hold_out
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.path import CoarseStart, PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.tuned_parameters import refined
+from ringlet.solvers.tuning.validator import hold_out
 from ringlet.sources import ArraySource
 
 __all__ = ["coarse_start"]
@@ -36,14 +36,6 @@ _SMALLER = 2  # times fewer numbers has the medians' ring than the medians, at l
 _EASY = 600  # unknowns a slice, on average: with more, most of an update is a solve, which fewer slices do not shorten
 _SWEEPS = 80  # at most; a number of its own, so that nothing depends on that of the solver
 _TOL = 1e-3
-
-
-@dataclass(frozen=True)
-class _Means:
-    """What a coarse fit may use."""
-
-    threads: Threads
-    deadline: float
 
 
 def coarse_start(
@@ -68,7 +60,7 @@ def coarse_start(
     source = ArraySource(block_medians(problem.source, factors, dtype))
     try:
         now = perf_counter()
-        return _fitted(policy, solver, problem, source, factors, _Means(threads, now + (deadline - now) / 2))
+        return _fitted(policy, solver, problem, source, factors, threads, now + (deadline - now) / 2)
     except BudgetError:
         return None
 
@@ -99,7 +91,8 @@ def _fitted(
     problem: Problem,
     source: ArraySource,
     factors: tuple[int, ...],
-    means: _Means,
+    threads: Threads,
+    deadline: float,
 ) -> CoarseStart | None:
     assert problem.choice is not None  # noqa: S101 - looked at before
     solver = replace(solver, sweeps=_SWEEPS, tol=_TOL)
@@ -113,9 +106,9 @@ def _fitted(
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
     held = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
-    algorithm = Algorithm.of(solver, held.seen, Resources(means.threads.run), tuned=True, beside=beside)
+    algorithm = Algorithm.of(solver, held.seen, Resources(threads.run), tuned=True, beside=beside)
     with closing(PathRun(held, algorithm, policy)) as fit:
-        status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=means.deadline))
+        status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=deadline))
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         ring, penalties = fit.snapshot().ring(), fit.penalties

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 
 __all__ = ["TunedParameter", "TunedParameters", "Tuning", "TuningState", "open_parameters", "refined"]
@@ -182,7 +182,7 @@ class TunedParameters:
             return False
         way = 1 if state.up[at] else -1
         reversals = state.reversals[at] + (state.kept[at] == -way)
-        # To and fro: the best value is between the two, and the parameter rests.
+        # Up helped, then down, then up: the best value is between the two, and the parameter rests.
         self._set(at, kept=way, reversals=reversals, misses=_MISSES if reversals > 1 else 0)
         return True
 
