@@ -54,8 +54,8 @@ _FILES = {
 def command(out: Path, photo: str, seed: int, force: bool, as_json: bool) -> None:
     """Fill a sensor log and restore a photo, both with missing and wrong entries.
 
-    The log is compared with interpolation, the photo with least squares of the same rank and sweeps. Takes less than a
-    minute.
+    The log is compared with interpolation, the photo with a ring that is fitted by plain least squares. Takes less than
+    a minute.
     """
     truth = load_photo(photo)
     import_matplotlib()  # before the work, not after it; with it comes Pillow
@@ -123,7 +123,7 @@ def _show(photo: str, sensors: SensorLog, restored: RestoredPhoto, out: Path) ->
                 f"{row.psnr:.1f}",
                 f"{row.ssim:.2f}",
                 f"{row.seconds:.1f}" if row.seconds else "",
-                format_bytes(row.stored),
+                format_bytes(row.stored) if row.stored else "",
             )
             for row in restored.rows
         ],
