@@ -16,7 +16,7 @@ from ringlet.results.fit import Estimate, Fit
 from ringlet.results.records import Callback
 from ringlet.solvers.base import Plan, Solver, working_dtype
 from ringlet.solvers.tuning.bond_expansion import largest_rank
-from ringlet.sources import Chunks, as_source
+from ringlet.sources import Chunks, source_in_place
 from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.conversion import check_dtype
 
@@ -36,6 +36,7 @@ def decompose(
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 1,
     executor: DaskExecutor | None = None,
+    device: Any = None,
     memory: int | str | None = None,
     threads: int | None = None,
     sweeps: int | None = None,
@@ -52,9 +53,10 @@ def decompose(
     ----------
     data : array-like, store or path; integers or floats, at least two modes
         A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, a group or Dataset with one of
-        them, a pandas.DataFrame, a torch tensor, or the path of a file that ``ringlet fit`` takes. NaN, ``numpy.ma``
-        masks, the fill values of stores and an array `observed` or `mask` beside the tensor in its group say what is
-        missing. Read in place, never changed; of stores only parts are in memory.
+        them, a pandas.DataFrame, an array of PyTorch, CuPy or JAX, or the path of a file that ``ringlet fit`` takes.
+        NaN, ``numpy.ma`` masks, the fill values of stores and an array `observed` or `mask` beside the tensor in its
+        group say what is missing. Read in place, never changed; of stores only parts are in memory. Arrays of other
+        libraries than NumPy are worked on where they are, see the page "Arrays on devices".
     rank : "auto", int, sequence of int, budget, target or background
         ``rank[k]`` is the bond before mode k; an int means the same everywhere. "auto" lets bonds grow while that
         lowers the error on held-out entries, up to a fifth of the data's size; ``ringlet.budget("1MB")`` does so up
@@ -84,6 +86,9 @@ def decompose(
     executor : DaskExecutor, optional
         A cluster to do the passes over the data; the result is the same, to the bit. For dask arrays it is by default
         the cluster of the active client, if there is one.
+    device : str or device, optional
+        A device of PyTorch, such as "cuda", that passes over data on the host are sent to, a block at a time. Data of
+        PyTorch, CuPy and JAX need none: they are worked on where they are.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth : optional
         Hyper-parameters of the solver, given or default; see `AWRTRD`. Left out, they are those of the solver, whose
         own defaults are the same.
@@ -122,6 +127,7 @@ def decompose(
         checkpoint=checkpoint,
         every=every,
         executor=executor,
+        device=device,
         time=time,
         fields={
             "memory": memory,
@@ -134,7 +140,7 @@ def decompose(
             "smooth": smooth,
         },
     )
-    result = request.run(as_source(data, mask))
+    result = request.run(source_in_place(data, mask))
     assert isinstance(result, Fit)  # noqa: S101 - the solver fits a ring
     return result
 
@@ -199,7 +205,7 @@ def complete(
         time=time,
         fields={"memory": memory, "threads": threads, "sweeps": sweeps, "tol": tol},
     )
-    return request.run(as_source(data, mask))
+    return request.run(source_in_place(data, mask))
 
 
 def plan(
