@@ -1,11 +1,13 @@
 """Devices that run out of memory: their errors, and work in smaller blocks instead."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
 from ringlet.amounts import format_bytes
 from ringlet.arrays.place import Place
+from ringlet.arrays.torch_threads import one_thread
 from ringlet.errors import BudgetError
 
 __all__ = ["Device", "DeviceMemory", "is_out_of_memory"]
@@ -90,6 +92,20 @@ class Device:
     memory: DeviceMemory
 
     @classmethod
-    def at(cls, place: Place) -> "Device":
-        """A place of which the memory is not known to be short."""
-        return cls(place, DeviceMemory(_HOST_ENTRIES if place.on_host else _DEVICE_ENTRIES))
+    @contextmanager
+    def opened(cls, place: Place | None) -> Iterator["Device | None"]:
+        """The device of a place, for as long as a fit works there; None of no place.
+
+        Examples
+        --------
+        >>> import numpy
+        >>> with Device.opened(Place(numpy, "cpu")) as device:
+        ...     device.memory.entries
+        524288
+        """
+        if place is None:
+            yield None
+            return
+        device = cls(place, DeviceMemory(_HOST_ENTRIES if place.on_host else _DEVICE_ENTRIES))
+        with one_thread(place.xp) if place.on_host and place.library == "torch" else nullcontext():
+            yield device

@@ -73,8 +73,8 @@ class RingRun:
 @contextmanager
 def start_run(settings: RobustRing, problem: Problem, profile: Profile | None = None) -> Iterator[RingRun]:
     """Begin a fit of a given rank; the driver sweeps it."""
-    with Threads(settings.threads) as threads, problem.place() as placement:
-        device = None if problem.device is None else Device.at(problem.device)
+    opened = Device.opened(problem.device)
+    with Threads(settings.threads) as threads, problem.place() as placement, opened as device:
         resources = Resources(threads.run, placement, profile, device=device)
         algorithm = Algorithm.of(settings, problem, resources)
         with closing(algorithm.engine):

@@ -38,7 +38,7 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         beside += judging_memory(problem.source.shape)
     with ExitStack() as stack:
         threads = stack.enter_context(Threads(solver.threads))
-        device = None if problem.device is None else Device.at(problem.device)
+        device = stack.enter_context(Device.opened(problem.device))
         resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
         judge = None
