@@ -23,7 +23,7 @@ from ringlet.sampling import (
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=7), st.integers(1, 10**6))
 @settings(max_examples=300, deadline=None)
 def test_sizes_come_close_to_the_budget_and_respect_the_modes(shape, samples):
-    sizes = sample_sizes(shape, samples)
+    sizes = sample_sizes(tuple(shape), samples)
     assert all(1 <= size <= length for size, length in zip(sizes, shape, strict=True))
     if samples >= prod(shape):
         assert sizes == tuple(shape)

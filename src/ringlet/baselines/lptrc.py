@@ -26,7 +26,7 @@ from ringlet.ring.ranks import unknowns_per_entry
 from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.core_plan import cut
-from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.start import check_representable, given_start, measure, random_start
 
 __all__ = ["SLICE_ENTRIES", "LpTRC"]

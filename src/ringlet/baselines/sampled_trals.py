@@ -24,6 +24,7 @@ from ringlet.results.records import RunState, SweepReport
 from ringlet.results.saved_state import saved_array, saved_number
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import unfold
+from ringlet.ring.gram import KroneckerSum
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
 from ringlet.sampling.exact_leverage import PIECE_ENTRIES
@@ -239,7 +240,7 @@ class SampledRun(AlternatingRun):
         if penalty > 0.0:
             gradient -= gradient.dtype.type(penalty) * core
         ridge = penalty + float(np.finfo(design.dtype).eps) * level
-        step = solve_once(gram, ridge, gradient, self._mapper)  # h = d (G + lambda I)^-1
+        step = solve_once(KroneckerSum.of(gram), ridge, gradient, self._mapper)  # h = d (G + lambda I)^-1
         gain = float(np.vdot(gradient, step))
         length = self._step_length(mode, len(roots), a * b, gain, max(squared - gain, 0.0))
         self._put_rows(mode, core + design.dtype.type(length) * step)  # A + eta h

@@ -241,7 +241,7 @@ class LocalEntries:
             stored = aligned_blocks(held.chunks, entries)
             chosen = [stored[place] for place in np.sort(rng.choice(len(stored), min(_WINDOWS, len(stored)), False))]
         else:
-            lengths = sample_sizes(sizes, entries)
+            lengths = sample_sizes(tuple(sizes), entries)
             starts = [
                 [int(rng.integers(size - n + 1)) for size, n in zip(sizes, lengths, strict=True)]
                 for _ in range(_WINDOWS)

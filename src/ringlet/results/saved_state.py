@@ -29,7 +29,7 @@ def by_name(state: Any, prefix: str = "") -> dict[str, NDArray[Any] | float]:
 
     Examples
     --------
-    >>> from ringlet.solvers.sawrtrd.penalties import Penalties
+    >>> from ringlet.solvers.engine.scaled_step import Penalties
     >>> by_name(Penalties(0.1, (0.0, 2.0)))
     {'ridge': 0.1, 'smooth': array([0., 2.]), 'width': 1.0}
     """
@@ -55,7 +55,7 @@ def from_names(like: StateT, saved: RunState, prefix: str = "") -> StateT:
 
     Examples
     --------
-    >>> from ringlet.solvers.sawrtrd.penalties import Penalties
+    >>> from ringlet.solvers.engine.scaled_step import Penalties
     >>> from_names(Penalties(0.1, (0.0, 0.0)), {"smooth": np.array([1.0, 2.0]), "width": 0.5})
     Penalties(ridge=None, smooth=(1.0, 2.0), width=0.5)
     """

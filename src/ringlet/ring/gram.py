@@ -61,6 +61,11 @@ class KroneckerSum:
     left: Array64
     right: Array64
 
+    @classmethod
+    def of(cls, matrix: NDArray[np.floating[Any]]) -> "KroneckerSum":
+        """A matrix that is formed already: one term, with a = 1."""
+        return cls(np.ones((1, 1, 1)), matrix.astype(np.float64)[np.newaxis])
+
     @property
     def size(self) -> int:
         """Number of rows."""
@@ -75,12 +80,6 @@ class KroneckerSum:
         """Frobenius norm, from the inner products of the terms."""
         left, right = self.left.reshape(len(self.left), -1), self.right.reshape(len(self.right), -1)
         return sqrt(max(float(np.vdot(left @ left.T, right @ right.T)), 0.0))
-
-    def dense(self, mapper: Mapper = map) -> Array64:
-        """The whole matrix."""
-        whole = np.empty((self.size, self.size))
-        self.fill(whole, mapper, lower_only=False)
-        return whole
 
     def apply(self, rows: Array64, mapper: Mapper = map) -> Array64:
         """``rows @ G``, with G formed or not, whichever is cheaper.
@@ -109,15 +108,16 @@ class KroneckerSum:
             pass
         return out
 
-    def fill(self, out: Array64, mapper: Mapper = map, *, lower_only: bool = True) -> None:
-        """Write the matrix into `out`, shape (size, size); `lower_only`: what is above the diagonal is undefined."""
+    def dense(self, mapper: Mapper = map, out: Array64 | None = None, *, lower_only: bool = False) -> Array64:
+        """The matrix, in `out` if that is given; `lower_only`: what is above the diagonal may be anything finite."""
         terms, a, b = len(self.left), self.left.shape[1], self.right.shape[1]
-        blocks = out.reshape(a, b, a, b)
+        whole = np.empty((a * b, a * b)) if out is None else out
+        blocks = whole.reshape(a, b, a, b)
         right = self.right.reshape(terms, b * b)
-        if out.size < _SHARED_ENTRIES:
+        if whole.size < _SHARED_ENTRIES:
             products = self.left.reshape(terms, a * a).T @ right
             blocks[...] = products.reshape(a, a, b, b).transpose(0, 2, 1, 3)
-            return
+            return whole
 
         def fill_row(row: int) -> None:  # G[(a,b),(a',b')] = sum_m P[m,a,a'] S[m,b,b']
             stop = row + 1 if lower_only else a
@@ -126,6 +126,7 @@ class KroneckerSum:
 
         for _ in mapper(fill_row, range(a)):
             pass
+        return whole
 
 
 class GramChain:
@@ -185,8 +186,14 @@ class GramChain:
         It is a sum of c^2 Kronecker products, c the narrowest bond. Rows and columns are indexed ``(a, b)``, a in r_k,
         b in r_{k+1}, b fastest.
         """
-        at = (k - self._first_mode) % len(self._cores)
-        return KroneckerSum(*(self._all_pairs(self._product(at, reverse=reverse)) for reverse in (False, True)))
+        at, c, sides = (k - self._first_mode) % len(self._cores), self._narrowest, []
+        for reverse in (False, True):
+            products = self._product(at, reverse=reverse)  # of the pairs c <= c'; (c', c) has the transposed one
+            side = np.empty((c, c, *products.shape[1:]))
+            side[self._pairs] = products
+            side[self._pairs[::-1]] = products.swapaxes(1, 2)
+            sides.append(side.reshape(c * c, *products.shape[1:]))
+        return KroneckerSum(*sides)
 
     def unfolding_gram(self, k: int) -> Array64:
         """``D = A_k G_k A_k^T``, the Gram matrix of the ring's mode-k unfolding, at evenly spaced slices if many."""
@@ -194,14 +201,6 @@ class GramChain:
         chosen = np.linspace(0, core.shape[1] - 1, min(core.shape[1], _COMPARED_SLICES)).astype(np.intp)
         rows = unfold(core[:, chosen, :]).astype(np.float64)
         return np.asarray(self.without(k).apply(rows, self._mapper) @ rows.T)
-
-    def _all_pairs(self, products: Array64) -> Array64:
-        """From the pairs c <= c' to all pairs: the product of (c', c) is that of (c, c') transposed."""
-        c = self._narrowest
-        full = np.empty((c, c, *products.shape[1:]))
-        full[self._pairs] = products
-        full[self._pairs[::-1]] = products.swapaxes(1, 2)
-        return full.reshape(c * c, *products.shape[1:])
 
     def _product(self, position: int, *, reverse: bool) -> Array64:
         """Partial products of the transfer matrices before a position; in reverse, of those after it.

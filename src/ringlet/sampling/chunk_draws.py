@@ -61,7 +61,7 @@ class ChunkDraw:
         for mode, count in zip(others, _groups([starts[mode] for mode in others], samples), strict=True):
             groups[mode] = count
         sizes = [int(edges[-1]) for edges in starts]
-        capacities = [_capacity(starts[mode], groups[mode]) for mode in others]
+        capacities = tuple(_capacity(starts[mode], groups[mode]) for mode in others)
         for mode, size in zip(others, sample_sizes(capacities, samples), strict=True):
             sizes[mode] = size
         return cls(starts, tuple(groups), tuple(sizes))
@@ -118,7 +118,7 @@ def _intervals(lengths: Sequence[int]) -> Indices:
 def _groups(starts: Sequence[Indices], samples: int) -> list[int]:
     """Number of groups of the intervals of every mode; a mode that a uniform draw takes whole is one group."""
     counts = [len(edges) - 1 for edges in starts]
-    lengths = [int(edges[-1]) for edges in starts]
+    lengths = tuple(int(edges[-1]) for edges in starts)
     sizes = sample_sizes(lengths, samples)
     groups = [1] * len(starts)
     for mode, (count, length, size) in enumerate(zip(counts, lengths, sizes, strict=True)):

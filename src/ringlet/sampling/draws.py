@@ -62,7 +62,8 @@ def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.ran
     return np.random.Generator(np.random.Philox(np.random.SeedSequence((seed, purpose, sweep, mode))))
 
 
-def sample_sizes(shape: Sequence[int], samples: int) -> tuple[int, ...]:
+@lru_cache(maxsize=256)  # the same sizes come back in every core update
+def sample_sizes(shape: tuple[int, ...], samples: int) -> tuple[int, ...]:
     """Sizes of a subtensor of about `samples` entries, spread over the modes by water-filling.
 
     Small modes are taken whole and the others get equal counts, so that the product comes as close to `samples` as
@@ -75,11 +76,6 @@ def sample_sizes(shape: Sequence[int], samples: int) -> tuple[int, ...]:
     >>> sample_sizes((10, 3), 1_000_000)
     (10, 3)
     """
-    return _water_filled(tuple(shape), samples)
-
-
-@lru_cache(maxsize=256)  # the same sizes come back in every core update
-def _water_filled(shape: tuple[int, ...], samples: int) -> tuple[int, ...]:
     sizes = [1] * len(shape)
     remaining = float(samples)
     by_size = sorted(range(len(shape)), key=lambda mode: shape[mode])
@@ -113,7 +109,7 @@ def draw_subtensor(
         A mode that is taken whole and does not count towards `samples`.
     """
     others = [mode for mode in range(len(shape)) if mode != whole]
-    sizes = dict(zip(others, sample_sizes([shape[mode] for mode in others], samples), strict=True))
+    sizes = dict(zip(others, sample_sizes(tuple([shape[mode] for mode in others]), samples), strict=True))
     return tuple(subset(length, sizes.get(mode, length), rng) for mode, length in enumerate(shape))
 
 

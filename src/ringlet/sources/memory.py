@@ -14,7 +14,7 @@ from ringlet.sources.labels import Labels
 
 __all__ = ["ArraySource", "gather", "observed_entries"]
 
-_RUN = 64  # bytes of a block that lie together: longer runs are copied best by NumPy's own index arrays
+_RUN = 64  # bytes: longer runs are copied best by NumPy's own index arrays
 _ROW = 512  # bytes of a row of several modes that is fetched whole,
 _TAKEN = 1 / 16  # where the block uses at least this part of it
 _ROOM = 1 << 20  # bytes that are fetched together: they, or their offsets, stay in the cache
@@ -129,10 +129,18 @@ def gather(array: NDArray[Any], block: Block) -> NDArray[Any]:
     if all(isinstance(chosen, slice) for chosen in block):
         return array[block]
     by_stride = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
-    memory, chosen = array.transpose(by_stride), tuple(block[axis] for axis in by_stride)
-    if not memory.flags.c_contiguous or _run_bytes(memory, chosen) >= _RUN:
+    memory, places = array.transpose(by_stride), tuple(block[axis] for axis in by_stride)
+    run = memory.itemsize  # bytes of the block that lie together
+    for chosen, length in zip(reversed(places), reversed(memory.shape), strict=True):
+        if not isinstance(chosen, slice):
+            break
+        count = len(range(*chosen.indices(length)))
+        run *= count
+        if count < length:
+            break
+    if run >= _RUN or not memory.flags.c_contiguous:
         return _by_lists(array, block)
-    return np.ascontiguousarray(_by_rows(memory, chosen).transpose(np.argsort(by_stride)))
+    return np.ascontiguousarray(_by_rows(memory, places).transpose(np.argsort(by_stride)))
 
 
 def _by_lists(array: NDArray[Any], block: Block) -> NDArray[Any]:
@@ -185,19 +193,6 @@ def _offsets(places: Sequence[NDArray[np.intp]], shape: Sequence[int]) -> NDArra
     for place, length in zip(places, shape, strict=True):
         offsets = (offsets[:, None] * length + place).ravel()
     return offsets
-
-
-def _run_bytes(memory: NDArray[Any], block: Block) -> int:
-    """Bytes of a C-contiguous array that lie together within the block."""
-    run = memory.itemsize
-    for chosen, length in zip(block[::-1], memory.shape[::-1], strict=True):
-        if not isinstance(chosen, slice):
-            break
-        count = len(range(*chosen.indices(length)))
-        run *= count
-        if count < length:
-            break
-    return run
 
 
 def observed_entries(

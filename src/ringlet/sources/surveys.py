@@ -41,11 +41,11 @@ class Survey:
         """Number of observed entries."""
         return int(self.counts[0].sum())
 
-    def shares(self, mode: int) -> NDArray[np.float64]:
-        """The observed part of every slice of a mode; of slices without data, that of all entries."""
-        counts = self.counts[mode]
-        entries = prod(map(len, self.counts)) // len(counts)  # of a slice
-        return np.where(counts > 0, counts, counts.mean()) / entries
+    @cached_property
+    def shares(self) -> tuple[NDArray[np.float64], ...]:
+        """For every mode, the observed part of each slice; of slices without data, that of all entries."""
+        entries = prod(map(len, self.counts))
+        return tuple(np.where(counts > 0, counts, counts.mean()) / (entries // len(counts)) for counts in self.counts)
 
     @cached_property
     def empty(self) -> tuple[tuple[int, ...], ...]:

@@ -92,7 +92,7 @@ def _blocks(shape: Sequence[int]) -> Iterator[Block]:
     if prod(shape) <= _WHOLE:
         yield tuple(slice(0, length) for length in shape)
         return
-    sizes = sample_sizes(shape, _BLOCK)
+    sizes = sample_sizes(tuple(shape), _BLOCK)
     steps = np.sqrt([_ROOTS[mode % len(_ROOTS)] for mode in range(len(shape))])
     for number in range(_BLOCKS):
         places = (number + 1) * steps % 1.0

@@ -5,11 +5,7 @@ import pytest
 
 from ringlet.execution import Threads
 from ringlet.ring.gram import KroneckerSum
-from ringlet.solvers.engine.gram_solve import DenseGram, GramFactor, solve_once
-
-
-def kronecker(matrix):
-    return KroneckerSum(np.ones((1, 1, 1)), matrix[None])
+from ringlet.solvers.engine.gram_solve import GramFactor, solve_once
 
 
 def random_gram(size, rank=None, seed=0):
@@ -24,11 +20,11 @@ def test_solve_agrees_with_a_dense_solver(size, rows):
     right = np.random.default_rng(1).standard_normal((rows, size))
     shift = 1e-10 * np.linalg.norm(gram) + 0.5
     expected = np.linalg.solve(gram + shift * np.eye(size), right.T).T
-    for given in (kronecker(gram), DenseGram(gram)):
-        factor = GramFactor(given, 0.5, np.dtype("f8"), map)
-        np.testing.assert_allclose(factor.solve(right), expected, rtol=1e-7, atol=1e-10)
-    np.testing.assert_allclose(solve_once(gram, 0.5, right, map), expected, rtol=1e-7, atol=1e-10)
-    single = solve_once(gram.astype("f4"), 0.5, right.astype("f4"), map)
+    given = KroneckerSum.of(gram)
+    factor = GramFactor(given, 0.5, np.dtype("f8"), map)
+    np.testing.assert_allclose(factor.solve(right), expected, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(solve_once(given, 0.5, right, map), expected, rtol=1e-7, atol=1e-10)
+    single = solve_once(KroneckerSum.of(gram.astype("f4")), 0.5, right.astype("f4"), map)
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, expected, rtol=0.0, atol=1e-4 * np.abs(expected).max())
 
@@ -38,7 +34,7 @@ def test_threads_do_not_change_the_bits():
     results = set()
     for count in (1, 2, 3):
         with Threads(count) as threads:
-            factor = GramFactor(kronecker(gram), 0.0, np.dtype("f4"), threads.run)
+            factor = GramFactor(KroneckerSum.of(gram), 0.0, np.dtype("f4"), threads.run)
             results.add(factor.solve(right).tobytes())
     assert len(results) == 1
 
@@ -47,7 +43,7 @@ def test_threads_do_not_change_the_bits():
 def test_singular_gram_gives_a_descent_direction_in_its_range(size):
     gram = random_gram(size, rank=size // 3)
     right = np.random.default_rng(1).standard_normal((20, size)) @ gram
-    found = GramFactor(kronecker(gram), 0.0, np.dtype("f8"), map).solve(right)
+    found = GramFactor(KroneckerSum.of(gram), 0.0, np.dtype("f8"), map).solve(right)
     np.testing.assert_allclose(found @ gram, right, rtol=1e-5, atol=1e-5 * np.abs(right).max())
     assert np.sum(found * right) > 0
 
@@ -63,8 +59,8 @@ def test_slightly_indefinite_gram_is_shifted_until_it_can_be_factored(size):
     right = rng.standard_normal((3, size))
     start = 1e-10 * np.linalg.norm(gram)
     candidates = [np.linalg.solve(gram + start * 10**power * np.eye(size), right.T).T for power in range(1, 8)]
-    factor = GramFactor(kronecker(gram), 0.0, np.dtype("f8"), map)
-    for found in (factor.solve(right), solve_once(gram, 0.0, right, map)):
+    factor = GramFactor(KroneckerSum.of(gram), 0.0, np.dtype("f8"), map)
+    for found in (factor.solve(right), solve_once(KroneckerSum.of(gram), 0.0, right, map)):
         assert min(np.abs(found - candidate).max() / np.abs(candidate).max() for candidate in candidates) < 1e-6
 
 
@@ -85,9 +81,8 @@ def test_a_sum_of_kronecker_products_is_factored_in_given_room():
 def test_a_matrix_of_zeros_is_factored_in_the_end(size):
     """Its norm is zero, so the shift that grows tenfold has to begin above zero."""
     rows = np.random.default_rng(0).standard_normal((4, size))
-    for given in (DenseGram(np.zeros((size, size))), kronecker(np.zeros((size, size)))):
-        found = GramFactor(given, 0.0, np.dtype("f8")).solve(rows)
-        np.testing.assert_array_equal(np.sign(found), np.sign(rows))  # a multiple of the rows
+    found = GramFactor(KroneckerSum.of(np.zeros((size, size))), 0.0, np.dtype("f8")).solve(rows)
+    np.testing.assert_array_equal(np.sign(found), np.sign(rows))  # a multiple of the rows
 
 
 def test_a_tiny_matrix_whose_norm_underflows_is_factored():
@@ -95,9 +90,9 @@ def test_a_tiny_matrix_whose_norm_underflows_is_factored():
     direction = np.array([[4.0], [-0.1], [-10.0], [0.3]])
     tiny = 1e-112 * direction @ direction.T - 1e-114 * np.eye(4)  # not definite by rounding errors
 
-    class Underflowing(DenseGram):
+    class Underflowing(KroneckerSum):
         norm = 0.0
 
-    found = GramFactor(Underflowing(tiny), 0.0, np.dtype("f8")).solve(direction.T)
+    found = GramFactor(Underflowing.of(tiny), 0.0, np.dtype("f8")).solve(direction.T)
     assert np.isfinite(found).all()
     assert (found * direction.T).sum() > 0

@@ -11,10 +11,9 @@ from ringlet.execution import Threads
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.tuning.coarse_start import coarse_start
-from ringlet.solvers.tuning.held_out import hold_out
 from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.solvers.tuning.validator import Validator
+from ringlet.solvers.tuning.validator import Validator, hold_out
 from ringlet.sources import as_source
 from tuning_fits import bits, error, hills, spoiled_hills, tuned
 

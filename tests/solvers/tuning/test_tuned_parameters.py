@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ringlet import AWRTRD, decompose
-from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.tuning.tuned_parameters import TunedParameter, TunedParameters
 from tuning_fits import chosen_penalties, spoiled, waves
 

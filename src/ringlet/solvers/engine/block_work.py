@@ -5,7 +5,7 @@ order and anywhere, and a block of slices is read, turned into residuals, weight
 gradient while it is in the cache.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -93,30 +93,36 @@ class BlockWork:
 
     def gradient(self, piece: Piece, *, weights: Weights) -> Floats:
         """Rows of ``d = (W o P o (X - A S^T)) S``."""
-
-        def weighted(operator: Operator, block: SliceBlock) -> Floats:
+        operator, first = self._operator_for(piece), piece.slices.start
+        rows = np.empty_like(self._rows[piece.slices])
+        for block in piece.blocks:
             residuals, factors = self._weighted(operator, block, piece.tile, weights)
             if factors is not None:
                 with self._part("weights"):
                     residuals *= factors
-            return residuals
-
-        return self._adjoint(piece, weighted)
+            with self._part("adjoint"):
+                rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(residuals)
+        return rows
 
     def right_hand_side(self, piece: Piece) -> Floats:
         """Rows of ``X S``."""
-        return self._adjoint(piece, lambda _operator, block: self._gather(block.slices, piece.tile)[0])
+        operator, first = self._operator_for(piece), piece.slices.start
+        rows = np.empty_like(self._rows[piece.slices])
+        for block in piece.blocks:
+            rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(
+                self._gather(block.slices, piece.tile)[0]
+            )
+        return rows
 
     def plain_gradient(self, piece: Piece) -> tuple[Floats, float]:
         """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
-        squares: list[float] = []
-
-        def plain(operator: Operator, block: SliceBlock) -> Floats:
+        operator, first, squares = self._operator_for(piece), piece.slices.start, 0.0
+        rows = np.empty_like(self._rows[piece.slices])
+        for block in piece.blocks:
             residuals, _ = self._residuals(operator, block.slices, piece.tile)
-            squares.append(float(np.vdot(residuals, residuals)))
-            return residuals
-
-        return self._adjoint(piece, plain), sum(squares)
+            squares += float(np.vdot(residuals, residuals))
+            rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(residuals)
+        return rows, squares
 
     def curvature(self, piece: Piece, *, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``."""
@@ -142,16 +148,6 @@ class BlockWork:
             residuals, observed = self._residuals(operator, block.slices, piece.tile)
             found.append(residuals.ravel().copy() if observed is None else residuals[observed])
         return found
-
-    def _adjoint(self, piece: Piece, entries: Callable[[Operator, SliceBlock], Floats]) -> Floats:
-        """Rows of ``Y S`` for entries Y, made a block of slices at a time."""
-        operator, first = self._operator_for(piece), piece.slices.start
-        rows = np.empty((piece.slices.stop - first, self._rows.shape[1]), self._rows.dtype)
-        for block in piece.blocks:
-            block_entries = entries(operator, block)
-            with self._part("adjoint"):
-                rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(block_entries)
-        return rows
 
     def _weighted(
         self, operator: Operator, block: SliceBlock, tile: slice | None, weights: Weights

@@ -227,7 +227,7 @@ def core_sizes(shape: Sequence[int], mode: int, samples: int | None) -> tuple[in
     """Indices used of every mode when core `mode` is updated from about `samples` columns (None: all)."""
     if samples is None:
         return tuple(shape)
-    others = sample_sizes([length for other, length in enumerate(shape) if other != mode], samples)
+    others = sample_sizes((*shape[:mode], *shape[mode + 1 :]), samples)
     return (*others[:mode], shape[mode], *others[mode:])
 
 

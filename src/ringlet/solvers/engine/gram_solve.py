@@ -4,15 +4,14 @@ Factor and solves are cut into tiles of fixed size, each one matrix product, so 
 bits do not depend on their number. The factor is computed in float64 and applied in the dtype of the right-hand sides.
 """
 
-from dataclasses import dataclass
-from math import sqrt
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ringlet.ring.arrays import Array64, Floats, Mapper, inverse_cholesky
+from ringlet.ring.gram import KroneckerSum
 
-__all__ = ["DenseGram", "Gram", "GramFactor", "solve_once"]
+__all__ = ["GramFactor", "solve_once"]
 
 
 _TILE = 256
@@ -23,51 +22,12 @@ _LEAST_SHIFT = 1e-280  # added to the diagonal of a matrix of zeros, so that gro
 _ATTEMPTS = 24  # at a factorisation: after them the shift is far above ||G||_F, or G is not finite
 
 
-class Gram(Protocol):
-    """A Gram matrix, formed or not (`ringlet.ring.gram.KroneckerSum`)."""
-
-    @property
-    def size(self) -> int:
-        """Number of rows."""
-        ...
-
-    @property
-    def norm(self) -> float:
-        """Frobenius norm."""
-        ...
-
-    def fill(self, out: Array64, mapper: Mapper = map) -> None:
-        """Write the lower triangle into `out`; what is above it may be anything finite."""
-        ...
-
-
-@dataclass(frozen=True)
-class DenseGram:
-    """A Gram matrix that is formed already."""
-
-    matrix: Floats
-
-    @property
-    def size(self) -> int:
-        """Number of rows."""
-        return len(self.matrix)
-
-    @property
-    def norm(self) -> float:
-        """Frobenius norm."""
-        return sqrt(float(np.vdot(self.matrix, self.matrix)))
-
-    def fill(self, out: Array64, mapper: Mapper = map) -> None:  # noqa: ARG002 - too little to share
-        """Write the matrix into `out`."""
-        out[...] = self.matrix
-
-
 class GramFactor:
     """Cholesky factor of ``G + lambda I``.
 
     Parameters
     ----------
-    gram : Gram
+    gram : KroneckerSum
         G, not zero.
     ridge : float
         Added to the diagonal on top of ``1e-10 ||G||_F``; grown tenfold until the factorisation succeeds.
@@ -81,19 +41,19 @@ class GramFactor:
     Examples
     --------
     >>> import numpy as np
-    >>> factor = GramFactor(DenseGram(np.diag([2.0, 4.0])), 0.0, np.dtype("f8"))
+    >>> factor = GramFactor(KroneckerSum.of(np.diag([2.0, 4.0])), 0.0, np.dtype("f8"))
     >>> factor.solve(np.array([[2.0, 2.0]])).round(6)
     array([[1. , 0.5]])
     """
 
     def __init__(
-        self, gram: Gram, ridge: float, dtype: np.dtype[Any], mapper: Mapper = map, room: Array64 | None = None
+        self, gram: KroneckerSum, ridge: float, dtype: np.dtype[Any], mapper: Mapper = map, room: Array64 | None = None
     ) -> None:
         lower = np.zeros((gram.size, gram.size)) if room is None else room
         self._mapper = mapper
         mapper = mapper if gram.size > _TILE else map  # threads cost more than they bring
         self._starts = range(0, gram.size, _TILE)
-        gram.fill(lower, mapper)
+        gram.dense(mapper, lower, lower_only=True)
         shift = max(_RELATIVE_RIDGE * gram.norm + ridge, _LEAST_SHIFT)
         for attempt in range(_ATTEMPTS):
             lower.flat[:: gram.size + 1] += shift
@@ -103,7 +63,7 @@ class GramFactor:
             except np.linalg.LinAlgError:
                 if attempt == _ATTEMPTS - 1:
                     raise
-                gram.fill(lower, mapper)
+                gram.dense(mapper, lower, lower_only=True)
                 # The norm of tiny matrices may underflow, but not their entries.
                 shift = max(10 * shift, _RELATIVE_RIDGE * float(lower.diagonal().max()))
         self._inverses = [inverse.astype(dtype) for inverse in inverses]
@@ -134,14 +94,14 @@ class GramFactor:
                 rows[:, : piece.start] -= rows[:, piece] @ panel
 
 
-def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, mapper: Mapper, room: Array64 | None = None) -> Floats:
+def solve_once(gram: KroneckerSum, ridge: float, rows: Floats, mapper: Mapper, room: Array64 | None = None) -> Floats:
     """``rows @ (G + lambda I)^-1``, as by a `GramFactor` that is not needed again.
 
     Small systems are one call of LAPACK.
 
     Parameters
     ----------
-    gram : Gram, or array (n, n)
+    gram : KroneckerSum
     ridge, mapper, room
         As in `GramFactor`.
     rows : array, shape (.., n)
@@ -149,17 +109,14 @@ def solve_once(gram: Gram | Floats, ridge: float, rows: Floats, mapper: Mapper, 
     Examples
     --------
     >>> import numpy as np
-    >>> solve_once(np.diag([2.0, 4.0]), 0.0, np.array([[2.0, 2.0]]), map).round(6)
+    >>> solve_once(KroneckerSum.of(np.diag([2.0, 4.0])), 0.0, np.array([[2.0, 2.0]]), map).round(6)
     array([[1. , 0.5]])
     """
-    if isinstance(gram, np.ndarray):
-        gram = DenseGram(gram)
     if max(rows.shape) <= _SMALL:
         from scipy.linalg.lapack import dposv  # SciPy takes long to import
 
         size = rows.shape[-1]
-        shifted = np.empty((size, size)) if room is None else room
-        gram.fill(shifted)
+        shifted = gram.dense(out=room, lower_only=True)
         shifted.reshape(-1)[:: size + 1] += _RELATIVE_RIDGE * gram.norm + ridge
         # LAPACK reads rows as columns: both are in its order as they are
         _, solution, failed = dposv(shifted.T, rows.T, overwrite_a=1)

@@ -17,7 +17,7 @@ from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.engine.gram_solve import GramFactor
 from ringlet.solvers.engine.kronecker_solve import conjugate_solve
 
-__all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve", "wave_solve"]
+__all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
 
 
 _BAND = 3.0  # frequencies whose shifts differ by less than this factor share a factorisation
@@ -76,7 +76,14 @@ def bands(shifts: Array64, floor: float) -> list[slice]:
 
 
 def smooth_solve(
-    gram: KroneckerSum, ridge: float, smooth: float, rows: Floats, mapper: Mapper, room: Array64 | None = None
+    gram: KroneckerSum,
+    ridge: float,
+    smooth: float,
+    rows: Floats,
+    mapper: Mapper,
+    room: Array64 | None = None,
+    *,
+    exact: bool = True,
 ) -> Floats:
     """``h`` with ``h (G + ridge I) + smooth L h = rows``, up to the width of the bands.
 
@@ -91,23 +98,18 @@ def smooth_solve(
         Used like `map` for independent pieces.
     room : array of float64, shape (n, n), finite, optional
         Where to work; overwritten.
+    exact : bool
+        By factorisations of G; otherwise by conjugate gradients, for which G is not formed, and without bands.
     """
     from scipy.fft import dct, idct  # SciPy takes long to import
 
     waves = dct(rows, axis=0, norm="ortho")
     shifts = smooth * frequencies(len(rows))
+    if not exact:
+        return np.asarray(idct(conjugate_solve(gram, ridge + shifts, waves, mapper), axis=0, norm="ortho"))
     for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge):
         shift = ridge + float(np.mean(shifts[band]))
         waves[band] = GramFactor(gram, shift, rows.dtype, mapper, room).solve(waves[band])
-    return np.asarray(idct(waves, axis=0, norm="ortho"))
-
-
-def wave_solve(gram: KroneckerSum, ridge: float, smooth: float, rows: Floats, mapper: Mapper) -> Floats:
-    """``h`` with ``h (G + ridge I) + smooth L h = rows``, by conjugate gradients and without bands."""
-    from scipy.fft import dct, idct  # SciPy takes long to import
-
-    waves = dct(rows, axis=0, norm="ortho")
-    waves = conjugate_solve(gram, ridge + smooth * frequencies(len(rows)), waves, mapper)
     return np.asarray(idct(waves, axis=0, norm="ortho"))
 
 

@@ -28,14 +28,13 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
-from ringlet.robust import Kernel, PilotStats, WidthRule
+from ringlet.robust import Kernel, Loss, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
-from ringlet.solvers.engine.scaled_step import CorePenalty, Solve, scaled_step, solver_of
+from ringlet.solvers.engine.scaled_step import CorePenalty, Penalties, Solve, scaled_step, solver_of
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
 
@@ -61,8 +60,6 @@ class FitState:
         The kernel width must not go below this in the present sweep, in data ranges.
     idle_sweeps : int
         How many sweeps in a row have moved no core.
-    grams : GramChain
-        Gram matrices of the subchains of these cores.
     plan : FitPlan
         How updates of a ring of this rank are computed.
     last_gram : array or None
@@ -76,7 +73,6 @@ class FitState:
     sigma: float
     narrowest: float
     idle_sweeps: int
-    grams: GramChain = field(repr=False, metadata=NOT_SAVED)
     plan: FitPlan = field(repr=False, metadata=NOT_SAVED)
     last_gram: Array64 | None = field(default=None, repr=False, metadata=NOT_SAVED)
     enough_for: tuple[int, ...] | None = field(default=None, metadata=NOT_SAVED)
@@ -85,10 +81,6 @@ class FitState:
     def rank(self) -> tuple[int, ...]:
         """The bond before every mode."""
         return self.plan.rank
-
-    def with_core(self, k: int, core: Core) -> "FitState":
-        """The same with another core k, of the same bonds."""
-        return replace(self, cores=(*self.cores[:k], core, *self.cores[k + 1 :]), grams=self.grams.with_core(k, core))
 
 
 @dataclass(frozen=True)
@@ -110,9 +102,9 @@ class Algorithm:
     scale : Scale
         Robust measures of the data.
     engine : Engine
+    loss : Loss
+        Whose kernel weighs entries.
     width_rule : WidthRule
-    shares : tuple of arrays
-        For every mode, the observed part of each slice.
     narrowing : float
         Factor by which the kernel width shrinks a sweep at most.
     last_sweep : int or None
@@ -125,45 +117,60 @@ class Algorithm:
     problem: Problem
     scale: Scale
     engine: Engine
+    loss: Loss
     width_rule: WidthRule
-    shares: tuple[Array64, ...]
     narrowing: float
     last_sweep: int | None = None
     beside: int = 0
 
     def sweep(self, state: FitState, number: int) -> tuple[FitState, SweepReport]:
         """Update every core once, in a sweep of this number."""
-        reports, order = [], len(state.cores)
+        grams, reports, order = GramChain(state.cores, self.mapper), [], len(state.cores)
         for k in range(order):
             then: Moment | None = (number, k + 1)  # the update that follows
             if k + 1 == order:
                 then = (number + 1, 0) if self.last_sweep is not None and number < self.last_sweep else None
-            state, report = self.update(state, number, k, then)
+            state, grams, report = self.update(state, grams, (number, k), then)
             reports.append(report)
-        return self.report(state, reports)
+        return self.report(state, grams, reports)
 
-    def update(self, state: FitState, number: int, k: int, then: Moment | None = None) -> tuple[FitState, CoreReport]:
-        """Update core k; `then` is the update that follows, if that is certain."""
-        engine, rows, moment = self.engine, None, (number, k)
+    def update(
+        self, state: FitState, grams: GramChain, moment: Moment, then: Moment | None = None
+    ) -> tuple[FitState, GramChain, CoreReport]:
+        """Update one core.
+
+        Parameters
+        ----------
+        state : FitState
+        grams : GramChain
+            Of the state's cores.
+        moment : (int, int)
+            Number of the sweep, and mode k.
+        then : (int, int), optional
+            The update that follows, if that is certain.
+        """
+        engine, rows, k = self.engine, None, moment[1]
         then = then if state.plan.reads_ahead else None  # as bonds grow, a memory budget may leave no room for it
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(state.cores, moment, columns=columns, then=then)  # X_I, P_I
             pilot = self._pilot(state, sketch, moment)  # sigma
-            penalty, solve = self._scaling(state, sketch, pilot, k)  # G_k, lambda
+            penalty, solve = self._scaling(state, grams, sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
                 data = engine.pass_over(sketch, k, state.plan)
                 rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper)  # A_k + eta h
         if rows is None:
-            return state, CoreReport(pilot, moved=False)
+            return state, grams, CoreReport(pilot, moved=False)
         before, _, after = state.cores[k].shape
-        return state.with_core(k, refold(rows, before, after)), CoreReport(pilot, moved=True)
+        core = refold(rows, before, after)
+        state = replace(state, cores=(*state.cores[:k], core, *state.cores[k + 1 :]))
+        return state, grams.with_core(k, core), CoreReport(pilot, moved=True)
 
-    def report(self, state: FitState, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
+    def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """Close a sweep: the state that the next one begins at, and what the driver needs to know."""
         data_range = self.scale.data_range
         pilots = [report.pilot for report in reports if not isnan(report.pilot.loss)]  # those that held data
-        gram = state.grams.unfolding_gram(len(state.cores) - 1)  # D = A_N G_N A_N^T
+        gram = grams.unfolding_gram(len(state.cores) - 1)  # D = A_N G_N A_N^T
         change = relative_change(gram, state.last_gram) * self.scale.level  # against the data's range, not their level
         count = len(pilots) or nan
         settling = not pilots  # samples without data say nothing of convergence
@@ -173,10 +180,8 @@ class Algorithm:
             settling = pilots[-1].settling
             sigma, narrowest = width * data_range, self.narrowing * width
             idle = 0 if any(report.moved for report in reports) else idle + 1
-        cores = balanced_cores(state.cores)
-        if cores is not None:
-            state = replace(state, cores=tuple(cores), grams=GramChain(cores, self.mapper))
-        state = replace(state, sigma=sigma, narrowest=narrowest, idle_sweeps=idle, last_gram=gram)
+        cores = tuple(balanced_cores(state.cores) or state.cores)
+        state = replace(state, cores=cores, sigma=sigma, narrowest=narrowest, idle_sweeps=idle, last_gram=gram)
         return state, SweepReport(
             change=change,
             loss=sum([pilot.loss for pilot in pilots]) / count * data_range * data_range,
@@ -196,10 +201,9 @@ class Algorithm:
         scale = measure(problem.source, problem.survey, problem.seed)
         check_representable(scale.data_range, working_dtype(problem.source.dtype, settings.dtype))
         engine = Engine(problem, settings.sampling_rule(), scale.data_range, resources, reads_ahead=plan.reads_ahead)
-        shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
         rule, last_sweep = settings.width_rule(), None if tuned else settings.sweeps
         narrowing = rule.narrowing(scale.data_range, settings.sweeps)
-        return cls(settings, problem, scale, engine, rule, shares, narrowing, last_sweep, beside)
+        return cls(settings, problem, scale, engine, settings.kernel_loss, rule, narrowing, last_sweep, beside)
 
     def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
         """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
@@ -213,23 +217,13 @@ class Algorithm:
         else:
             cores = random_start(shape, rank or problem.rank, scale.centre, dtype, problem.seed, attempt)
         bonds = tuple([core.shape[0] for core in cores])
-        plan, grams = settings.plan_of(problem, bonds, self.beside), GramChain(cores, self.mapper)
-        return FitState(tuple(cores), settings.penalties(len(shape)), inf, narrowest, 0, grams, plan)
+        plan = settings.plan_of(problem, bonds, self.beside)
+        return FitState(tuple(cores), settings.penalties(len(shape)), inf, narrowest, 0, plan)
 
     def with_cores(self, state: FitState, cores: Sequence[Core]) -> FitState:
         """The state with other cores, of other bonds perhaps."""
-        rank = tuple([core.shape[0] for core in cores])
-        if rank != state.rank:
-            plan = self.settings.plan_of(self.problem, rank, self.beside)
-            return replace(state, cores=tuple(cores), grams=GramChain(cores, self.mapper), plan=plan)
-        for k, core in enumerate(cores):
-            if core is not state.cores[k]:
-                state = state.with_core(k, core)
-        return state
-
-    def released(self, state: FitState) -> FitState:
-        """The state without its Gram matrices, which are computed again if needed: plans count those of one state."""
-        return replace(state, grams=GramChain(state.cores, self.mapper))
+        plan = self.settings.plan_of(self.problem, tuple([core.shape[0] for core in cores]), self.beside)
+        return replace(state, cores=tuple(cores), plan=plan)
 
     def on(self, problem: Problem, placement: Placement | None) -> "Algorithm":
         """The same for the same tensor with other entries observed; this one reads no more."""
@@ -237,12 +231,7 @@ class Algorithm:
         rule, resources = self.settings.sampling_rule(), replace(self.engine.resources, placement=placement)
         plan = self.settings.plan_of(problem, problem.rank, self.beside)
         engine = Engine(problem, rule, self.scale.data_range, resources, reads_ahead=plan.reads_ahead)
-        shares = tuple([problem.survey.shares(mode) for mode in range(len(problem.rank))])
-        return replace(self, problem=problem, engine=engine, shares=shares)
-
-    def with_least_squares(self) -> "Algorithm":
-        """The same without a kernel: every observed entry has weight one."""
-        return replace(self, width_rule=WidthRule(None, fixed=inf))
+        return replace(self, problem=problem, engine=engine)
 
     @cached_property
     def mapper(self) -> Mapper:
@@ -252,21 +241,21 @@ class Algorithm:
     def _pilot(self, state: FitState, sketch: Sketch, moment: Moment) -> PilotStats:
         """Kernel width, loss and mean weight, from a small random part of the sketch, if that holds data."""
         residuals = self.engine.pilot_residuals(sketch, moment)
-        loss, data_range = self.settings.kernel_loss, self.scale.data_range
+        data_range = self.scale.data_range
         if not residuals.size:
-            return PilotStats(Kernel(state.sigma / data_range, loss))
+            return PilotStats(Kernel(state.sigma / data_range, self.loss))
         width, settling = self.width_rule.width(residuals, data_range, state.narrowest, state.penalties.width)
-        return PilotStats.of(residuals, Kernel(width, loss), settling=settling)
+        return PilotStats.of(residuals, Kernel(width, self.loss), settling=settling)
 
     def _scaling(
-        self, state: FitState, sketch: Sketch, pilot: PilotStats, k: int
+        self, state: FitState, grams: GramChain, sketch: Sketch, pilot: PilotStats, k: int
     ) -> tuple[CorePenalty | None, Solve | None]:
         """The penalties on core k, and what scales its gradient; (None, None) without scaling, or where G_k is zero."""
         settings, survey, shape = self.settings, self.problem.survey, self.problem.source.shape
         if settings.scaling == "none":
             return None, None
         local = settings.scaling == "local"
-        grams, place = (GramChain(sketch.cores, self.mapper), sketch.mode) if local else (state.grams, k)
+        grams, place = (GramChain(sketch.cores, self.mapper), sketch.mode) if local else (grams, k)
         with self.engine.resources.part("Gram"):
             gram = grams.without(place)  # G_k = S_k^T S_k
         level = gram.trace() / gram.size
@@ -277,7 +266,7 @@ class Algorithm:
         ridge = self.scale.penalty_unit * strength * level
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
-        shares = (self.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
+        shares = (survey.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
         resources, exact, room = self.engine.resources, state.plan.cores[k].solve.exact, None
         if exact:  # memory for G, the same for all cores and sweeps: fresh pages would cost as much as filling it
             room = np.asarray(resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8")), np.float64)

@@ -15,8 +15,8 @@ from ringlet.robust import DEFAULT_FACTORS, LOSSES, Loss, WidthRule
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
 from ringlet.solvers.engine.sampling_rule import SamplingRule
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.sources import Chunks
 
 __all__ = ["RobustRing"]

@@ -15,9 +15,9 @@ from ringlet.results.saved_state import by_name, from_names
 from ringlet.ring import GramChain
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale
 
@@ -48,14 +48,8 @@ class RingRun:
 
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""
-        self._state, report = self._algorithm.sweep(self._taken(), number)
+        self._state, report = self._algorithm.sweep(self._state, number)
         return report
-
-    def _taken(self) -> FitState:
-        """The state, of which the sweep alone holds the Gram matrices; without them it stays for an interruption."""
-        state = self._state
-        self._state = self._algorithm.released(state)
-        return state
 
     def snapshot(self) -> RingSnapshot:
         """The present model."""
@@ -98,5 +92,5 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
         raise FormatError("'penalties.width' of the state is zero")
     rank = tuple(before for before, _ in bonds)
     plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
-    state = replace(state, grams=GramChain(state.cores, algorithm.mapper), plan=plan)
-    return replace(state, last_gram=state.grams.unfolding_gram(len(shape) - 1))
+    last_gram = GramChain(state.cores, algorithm.mapper).unfolding_gram(len(shape) - 1)
+    return replace(state, plan=plan, last_gram=last_gram)

@@ -42,7 +42,7 @@ class Slices:
     @property
     def shares(self) -> NDArray[np.float64]:
         """The observed part of every slice; of those without data, of all."""
-        return self.survey.shares(self.mode)
+        return self.survey.shares[self.mode]
 
 
 def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> Slices:

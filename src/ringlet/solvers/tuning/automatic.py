@@ -16,10 +16,10 @@ from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.judging import Judge, can_judge, judging_memory
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.coarse_start import coarse_start
-from ringlet.solvers.tuning.held_out import hold_out
 from ringlet.solvers.tuning.holdout import HoldoutMask, holdout_memory
 from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.validator import hold_out
 from ringlet.sources import ArraySource
 
 __all__ = ["start_automatic"]

@@ -22,11 +22,11 @@ from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
 from ringlet.solvers.tuning.bond_expansion import start_rank
-from ringlet.solvers.tuning.held_out import hold_out
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.path import CoarseStart, PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.tuned_parameters import refined
+from ringlet.solvers.tuning.validator import hold_out
 from ringlet.sources import ArraySource
 
 __all__ = ["coarse_start"]

@@ -4,20 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.sampling import Purpose, stream
+from ringlet.sampling import Purpose, draw_entries, stream
 from ringlet.sources import ArraySource, Block, Source
 from ringlet.sources.base import slabs
 from ringlet.sources.wrapped import WrappingSource
 
-__all__ = ["PROBE_ENTRIES", "HiddenSource", "HoldoutMask", "hide", "holdout_memory"]
+__all__ = ["HiddenSource", "HoldoutMask", "choose_mask", "hide", "holdout_memory"]
 
-PROBE_ENTRIES = 1 << 19  # entries of a subtensor in which held-out entries are looked up
+Index: TypeAlias = tuple[NDArray[np.intp], ...]  # of a subtensor
+
+_PROBE_ENTRIES = 1 << 19  # entries of a subtensor in which held-out entries are looked up
 _PROBE_BYTES = 16  # for every entry of such a subtensor while a model is validated
+_WANTED = 20_000  # held-out entries
+_SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
+_FEWEST, _SHARE_UTMOST = 1000, 0.2  # held-out entries of little data, and the largest share of these
+_TOO_FEW = 50  # observed entries: of fewer none are held out
+_MOSTLY = 0.5  # of the missing entries: if more are missing together with others, some are held out together
+_PROBES = 4  # random subtensors of large data in which held-out entries are looked up
 _MASK_ENTRIES = 1 << 24  # entries of data in memory up to which a mask of the held-out ones is made once
 _DRAWN_AT_ONCE = 1 << 16  # entries for which the mask is computed at a time: they stay in the cache
 
@@ -97,7 +105,7 @@ def holdout_memory(shape: Sequence[int], *, stored: bool) -> int:
     """Bytes that holding entries out takes: a mask of data in memory, a subtensor of the data and its model."""
     entries = prod(shape)
     mask = 0 if stored or entries > _MASK_ENTRIES else entries
-    return mask + min(entries, PROBE_ENTRIES) * _PROBE_BYTES
+    return mask + min(entries, _PROBE_ENTRIES) * _PROBE_BYTES
 
 
 def hide(source: Source, mask: HoldoutMask) -> Source:
@@ -107,3 +115,43 @@ def hide(source: Source, mask: HoldoutMask) -> Source:
         np.logical_not(kept, out=kept)
         return replace(source, mask=kept if source.mask is None else kept & source.mask)
     return HiddenSource(source, mask)
+
+
+def choose_mask(source: Source, observed: int, seed: int, *, together: bool = True) -> tuple[HoldoutMask, list[Index]]:
+    """The entries to hold out, and the subtensors in which they are looked up; `observed` counts what the source has.
+
+    Where most are missing `together` with others, some are held out together.
+    """
+    shape = source.shape
+    entries = prod(shape)
+    if entries <= _PROBE_ENTRIES * _PROBES:
+        blocks = [tuple(np.arange(part.start, part.stop) for part in slab) for slab in slabs(shape, _PROBE_ENTRIES)]
+    else:
+        blocks = [draw_entries(source, _PROBE_ENTRIES, seed, Purpose.HOLD_OUT, n) for n in range(1, _PROBES + 1)]
+    looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
+    share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
+    share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
+    modes = _missing_together(source, blocks, 1.0 - observed / entries) if together and observed < entries else ()
+    if share * observed < 2 * _TOO_FEW * prod([shape[mode] for mode in modes]):
+        modes = ()
+    return HoldoutMask.of(shape, share, seed, modes), blocks
+
+
+def _missing_together(source: Source, blocks: Sequence[Index], missing: float) -> tuple[int, ...]:
+    """Modes along which most of what is missing is missing whole, as the colours of a pixel; two others are left.
+
+    A share of `missing` is. What would be missing whole if single entries were lost by chance does not count.
+    """
+    order = len(source.shape)
+    whole, lost = np.zeros(order), np.zeros(order)  # beyond chance
+    for block in blocks:
+        _, observed = source.read(block)
+        if observed is None:
+            continue
+        gaps = ~observed
+        count, lengths = np.count_nonzero(gaps), np.array(gaps.shape)
+        by_chance = count * missing ** (lengths - 1.0)  # all of it along a mode of one slice
+        whole += [np.count_nonzero(gaps.all(axis=mode)) * length for mode, length in enumerate(lengths)] - by_chance
+        lost += count - by_chance
+    together = [mode for mode in range(order) if whole[mode] > _MOSTLY * lost[mode]]
+    return tuple(sorted(sorted(together, key=lambda mode: source.shape[mode])[: order - 2]))

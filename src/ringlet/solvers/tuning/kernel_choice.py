@@ -1,7 +1,9 @@
 """Whether a kernel weighs the entries, or all that are believed count alike: tried, and decided by held-out entries."""
 
 from dataclasses import replace
+from math import inf
 
+from ringlet.robust import WidthRule
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
@@ -11,9 +13,8 @@ __all__ = ["choose_kernel", "with_kernel"]
 
 def with_kernel(algorithm: Algorithm, kernel: bool) -> Algorithm:
     """The same with the solver's kernel, or with least squares."""
-    if kernel:
-        return replace(algorithm, width_rule=algorithm.settings.width_rule())
-    return algorithm.with_least_squares()
+    rule = algorithm.settings.width_rule() if kernel else WidthRule(None, fixed=inf)
+    return replace(algorithm, width_rule=rule)
 
 
 def choose_kernel(

@@ -25,20 +25,20 @@ from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
 from ringlet.solvers.sawrtrd.judging import Judge
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import Scale, given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth
-from ringlet.solvers.tuning.held_out import HeldOut
 from ringlet.solvers.tuning.kernel_choice import choose_kernel, with_kernel
 from ringlet.solvers.tuning.path_state import PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.restarts import find_restart
 from ringlet.solvers.tuning.trials import Candidate, Trials
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters, Tuning, open_parameters
+from ringlet.solvers.tuning.validator import HeldOut
 
 __all__ = ["CoarseStart", "PathRun"]
 

@@ -7,8 +7,8 @@ from ringlet.errors import BudgetError
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.algorithm import FitState
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.tuning.bond_expansion import widen
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 

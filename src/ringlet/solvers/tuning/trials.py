@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from ringlet.results.records import SweepReport
+from ringlet.ring import GramChain
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import parameters
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
-from ringlet.solvers.sawrtrd.penalties import Penalties
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters
 from ringlet.solvers.tuning.validator import Array64, Validator, Verdict
 
@@ -59,7 +60,7 @@ class Trials:
 
     def candidate(self, state: FitState, report: SweepReport) -> Candidate:
         """A state with its residuals at the held-out entries."""
-        return Candidate(self.algorithm.released(state), report, self.validator.residuals(state.cores))
+        return Candidate(state, report, self.validator.residuals(state.cores))
 
     def with_cores(self, candidate: Candidate, cores: Sequence[Core]) -> Candidate:
         """The same with other cores, of other bonds perhaps."""
@@ -67,11 +68,12 @@ class Trials:
 
     def swept(self, state: FitState, number: int, trial: int = Trial.ROUND) -> Candidate:
         """Where a sweep leads from a state."""
-        return self.candidate(*self.algorithm.sweep(self.algorithm.released(state), number + trial * _TRIALS))
+        return self.candidate(*self.algorithm.sweep(state, number + trial * _TRIALS))
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """Where the update of one core leads from a state."""
-        return self.algorithm.update(state, number + trial * _TRIALS, mode)[0]
+        grams = GramChain(state.cores, self.algorithm.mapper)
+        return self.algorithm.update(state, grams, (number + trial * _TRIALS, mode))[0]
 
     def tuned(
         self, before: Candidate, number: int, tuned: TunedParameters, due: Mapping[int, int]
@@ -81,20 +83,22 @@ class Trials:
         After each such update the held-out entries choose: a trial costs one core update, not a sweep. `due` names the
         parameter for every mode that has one.
         """
-        state, size, helped, reports = self.algorithm.released(before.state), before.parameters, False, []
-        exact = self.error(before) < _EXACT
+        algorithm, validator, state, helped, reports = self.algorithm, self.validator, before.state, False, []
+        grams, exact = GramChain(state.cores, algorithm.mapper), self.error(before) < _EXACT
         for mode in range(len(state.cores)):
-            here, given = state, state.penalties
-            then = (number, mode + 1) if mode + 1 < len(here.cores) else None
-            state, report = self.algorithm.update(here, number, mode, then)
-            penalties = tuned.changed(due[mode], given, size, exact=exact) if mode in due else None
+            moment, then = (number, mode), (number, mode + 1) if mode + 1 < len(state.cores) else None
+            best = algorithm.update(state, grams, moment, then)
+            given, penalties = state.penalties, None
+            if mode in due:
+                penalties = tuned.changed(due[mode], given, before.parameters, exact=exact)
             if penalties is not None:
-                changed, other_report = self.algorithm.update(_with_penalties(here, penalties), number, mode, then)
-                verdict = self.validator.compare(*map(self.validator.residuals, (changed.cores, state.cores)))
+                other = algorithm.update(_with_penalties(state, penalties), grams, moment, then)
+                verdict = validator.compare(*[validator.residuals(one[0].cores) for one in (other, best)])
                 if tuned.answer(due[mode], given, penalties, verdict.certainty):
-                    state, report, helped = changed, other_report, True
+                    best, helped = other, True
+            state, grams, report = best
             reports.append(report)
-        return self.candidate(*self.algorithm.report(state, reports)), helped
+        return self.candidate(*algorithm.report(state, grams, reports)), helped
 
     def compare(self, new: Candidate, old: Candidate) -> Verdict:
         """What the held-out entries say."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
-from ringlet.solvers.sawrtrd.penalties import Penalties
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 
 __all__ = ["TunedParameter", "TunedParameters", "Tuning", "TuningState", "open_parameters", "refined"]

@@ -11,22 +11,17 @@ from numpy.typing import NDArray
 from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
 from ringlet.robust.background import background
-from ringlet.sampling import Purpose, draw_entries
+from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.tuning.holdout import PROBE_ENTRIES, HoldoutMask
+from ringlet.solvers.tuning.holdout import HoldoutMask, choose_mask, hide
+from ringlet.solvers.tuning.hole_guides import guide_holes
+from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import Source
-from ringlet.sources.base import slabs
 
-__all__ = ["Validator", "Verdict"]
+__all__ = ["HeldOut", "Validator", "Verdict", "hold_out"]
 
 Array64: TypeAlias = NDArray[np.float64]
 
-_WANTED = 20_000  # held-out entries
-_SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
-_FEWEST, _SHARE_UTMOST = 1000, 0.2  # held-out entries of little data, and the largest share of these
-_TOO_FEW = 50  # observed entries: of fewer none are held out
-_MOSTLY = 0.5  # of the missing entries: if more are missing together with others, some are held out together
-_PROBES = 4  # random subtensors of large data in which held-out entries are looked up
 _WIDTH = 5.0  # of the validating kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
 _PRECISION = 1e-5  # of the data's range: what is smaller makes no difference,
@@ -117,24 +112,10 @@ class Validator:
 
     @classmethod
     def of(cls, source: Source, observed: int, seed: int, *, together: bool = True) -> tuple["Validator", HoldoutMask]:
-        """Choose the entries to hold out; `observed` counts those that the source has.
-
-        Where most are missing `together` with others, some are held out together.
-        """
-        shape = source.shape
-        entries = prod(shape)
-        if entries <= PROBE_ENTRIES * _PROBES:
-            blocks = [tuple(np.arange(part.start, part.stop) for part in slab) for slab in slabs(shape, PROBE_ENTRIES)]
-        else:
-            blocks = [draw_entries(source, PROBE_ENTRIES, seed, Purpose.HOLD_OUT, n) for n in range(1, _PROBES + 1)]
-        looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
-        share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
-        share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
-        modes = _missing_together(source, blocks, 1.0 - observed / entries) if together and observed < entries else ()
-        if share * observed < 2 * _TOO_FEW * prod([shape[mode] for mode in modes]):
-            modes = ()
-        mask = HoldoutMask.of(shape, share, seed, modes)
-        return cls([_probe(source, mask, block) for block in blocks], missing=1.0 - observed / entries), mask
+        """Choose the entries to hold out, as `choose_mask` does, and look them up."""
+        mask, blocks = choose_mask(source, observed, seed, together=together)
+        missing = 1.0 - observed / prod(source.shape)
+        return cls([_probe(source, mask, block) for block in blocks], missing=missing), mask
 
     def scaled(self, data_range: float, level: float, dtype: np.dtype[Any]) -> "Validator":
         """The validator of models of the data divided by `data_range`, which then lie `level` from zero, at least 1.
@@ -225,6 +206,40 @@ class Validator:
         return sqrt(mean + self._precision**2)
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """A problem, and the same without a few entries.
+
+    Attributes
+    ----------
+    whole : Problem
+        With all entries, and with guides in large holes.
+    seen : Problem
+        Without those that are held out.
+    validator : Validator
+        Knows them.
+    mask : HoldoutMask
+        Says which they are.
+    """
+
+    whole: Problem
+    seen: Problem
+    validator: Validator
+    mask: HoldoutMask
+
+
+def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) -> HeldOut:
+    """Choose entries to hold out, and guide the ring in large holes; `budget` limits the memory of that."""
+    whole, observed = problem.source, problem.survey.observed
+    validator, mask = Validator.of(whole, observed, problem.seed, together=policy.holds_out_together)
+    seen = hide(whole, mask)
+    if policy.hole_guides and observed < prod(whole.shape):
+        whole = guide_holes(whole, seen, problem.seed, budget)
+        seen = hide(whole, mask)
+    survey = first_look(seen, problem.executor)
+    return HeldOut(replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask)
+
+
 def _validating_width(residuals: Array64) -> float:
     """A width of `_WIDTH` deviations, by the median size of the residuals; those far off have small weights in it."""
     sizes = np.sort(np.abs(residuals))
@@ -244,28 +259,6 @@ def _probe(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...
     first = [index * (mode not in mask.together) for mode, index in enumerate(np.unravel_index(places, drawn.shape))]
     cells = np.where(together, np.ravel_multi_index(first, drawn.shape), drawn.size + places)
     return Probe(block, places, values.ravel()[places].astype(np.float64), together, cells)
-
-
-def _missing_together(
-    source: Source, blocks: Sequence[tuple[NDArray[np.intp], ...]], missing: float
-) -> tuple[int, ...]:
-    """Modes along which most of what is missing is missing whole, as the colours of a pixel; two others are left.
-
-    A share of `missing` is. What would be missing whole if single entries were lost by chance does not count.
-    """
-    order = len(source.shape)
-    whole, lost = np.zeros(order), np.zeros(order)  # beyond chance
-    for block in blocks:
-        _, observed = source.read(block)
-        if observed is None:
-            continue
-        gaps = ~observed
-        count, lengths = np.count_nonzero(gaps), np.array(gaps.shape)
-        by_chance = count * missing ** (lengths - 1.0)  # all of it along a mode of one slice
-        whole += [np.count_nonzero(gaps.all(axis=mode)) * length for mode, length in enumerate(lengths)] - by_chance
-        lost += count - by_chance
-    together = [mode for mode in range(order) if whole[mode] > _MOSTLY * lost[mode]]
-    return tuple(sorted(sorted(together, key=lambda mode: source.shape[mode])[: order - 2]))
 
 
 def _shares(together: NDArray[np.bool_], missing: float) -> Array64:
