@@ -6,12 +6,19 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringlet.api import decompose
 from ringlet.arrays import Place, named_place
 from ringlet.bench.cases import CASES, Case
+from ringlet.execution import Profile
 from ringlet.ring import TensorRing
+from ringlet.solvers.base import Problem
+from ringlet.solvers.engine.core_plan import CorePlan
+from ringlet.solvers.engine.engine import pilot_entries
+from ringlet.solvers.sawrtrd.run import start_run
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
+from ringlet.sources import as_source, survey
 
 __all__ = ["ARRAY_CASES", "ArrayResult", "measure_arrays"]
 
@@ -34,6 +41,11 @@ class ArrayResult:
         Floating-point operations of the matrix products of a sweep.
     entries : int
         Entries of the data that a sweep looks at.
+    host : float
+        Seconds of a NumPy sweep that stay on the host: Gram matrices and solves.
+    traffic : int
+        Bytes that travel between host and device in a sweep: sampled cores and directions there; gradients and the
+        residuals of pilots back.
     """
 
     case: str
@@ -43,6 +55,8 @@ class ArrayResult:
     difference: float
     operations: int
     entries: int
+    host: float
+    traffic: int
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, with the ratio."""
@@ -81,7 +95,26 @@ def _measure(case: Case, sweeps: int, place: Place) -> ArrayResult:
         _difference(there.ring, here.ring),
         plan.operations,
         sum(cost.plan.entries for cost in plan.cores),
+        _host_seconds(case, data, mask),
+        sum(_traffic(cost.plan, here.ring.rank) for cost in plan.cores) * here.ring.dtype.itemsize,
     )
+
+
+def _host_seconds(case: Case, data: NDArray[Any], mask: NDArray[np.bool_] | None) -> float:
+    """Of Gram matrices and solves, in the third of three sweeps."""
+    source, profile = as_source(data, mask), Profile()
+    with start_run(SAWRTRD(samples=case.samples), Problem(source, survey(source), case.rank, seed=0), profile) as run:
+        for number in (1, 2, 3):
+            profile.seconds.clear()
+            run.sweep(number)
+    return profile.seconds.get("Gram", 0.0) + profile.seconds.get("solve", 0.0)
+
+
+def _traffic(plan: CorePlan, rank: Sequence[int]) -> int:
+    """Numbers that travel in the update of one core, with its pilot."""
+    numbers = [rank[mode] * size * rank[(mode + 1) % len(rank)] for mode, size in enumerate(plan.sizes)]
+    cores, rows = sum(numbers), numbers[plan.mode]
+    return 2 * cores + 2 * rows + pilot_entries(plan.sizes)
 
 
 def _difference(found: TensorRing, expected: TensorRing) -> float:
