@@ -68,6 +68,8 @@ class Place:
 
     def fetch(self, array: Any) -> NDArray[Any]:
         """An array of this place as a NumPy array; on the host it may share memory."""
+        if self.xp is np:
+            return np.asarray(array)
         if self.library == "torch":
             plain = array.detach().cpu()
             return np.asarray((plain.float() if plain.dtype == self.xp.bfloat16 else plain).numpy())
@@ -80,7 +82,7 @@ class Place:
 
     def has(self, dtype: np.dtype[Any]) -> bool:
         """Whether the device knows a dtype."""
-        return dtype.name in self.xp.__array_namespace_info__().dtypes(device=self.device)
+        return self.xp is np or dtype.name in self.xp.__array_namespace_info__().dtypes(device=self.device)
 
     def dtype(self, dtype: np.dtype[Any]) -> Any:
         """A dtype of NumPy as the library has it."""
