@@ -66,4 +66,4 @@ def test_plan_tells_traffic_and_speedup_of_workers(run):
 def test_plan_says_when_a_fit_is_too_small_to_share(run):
     told = run("plan", "--shape", "9,8,7", "--rank", "2", "--workers", "4")
     assert told.exit_code == 0
-    assert "4 would bring nothing: the fit is too small to share" in told.stdout
+    assert "4 would not help: the fit is too small to be shared" in told.stdout

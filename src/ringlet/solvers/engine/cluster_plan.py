@@ -45,7 +45,7 @@ class Distribution:
 
     def __str__(self) -> str:
         if not self.tasks:
-            return f"{self.workers} would bring nothing: the fit is too small to share"
+            return f"{self.workers} would not help: the fit is too small to be shared"
         return (
             f"{self.workers}, of one thread each: {self.tasks} tasks, {format_bytes(self.bytes_out)} out and "
             f"{format_bytes(self.bytes_back)} back a sweep; about {self.speedup:.1f} times as fast as one thread here, "

@@ -1,6 +1,6 @@
 """What a whole fit will do and need, known before anything runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -10,6 +10,7 @@ from ringlet.ring.gram import kept_numbers
 from ringlet.ring.ranks import bond_limits, parameters, unknowns_per_entry
 from ringlet.sampling import ChunkDraw
 from ringlet.solvers.engine.core_plan import CorePlan, core_sizes, plan_core
+from ringlet.solvers.engine.sampling_rule import SamplingRule
 from ringlet.solvers.engine.solve_plan import SolvePlan
 from ringlet.sources import Chunks
 from ringlet.sources.base import aligned_blocks
@@ -137,12 +138,8 @@ class FitWork:
     threads : int
     memory : int or None
         Budget for working memory in bytes.
-    samples : int or None
-        Columns used in a core update; None: all.
-    by_rows : bool
-        Columns are drawn one by one, not as a subtensor.
-    uniform : bool
-        Subtensors are drawn without regard to chunks.
+    sampling : SamplingRule
+        How many columns a core update uses, and how they are drawn.
     chunks : tuple of tuples of int, optional
         Of data that are stored in chunks: parts of them are held in memory.
     products : tuple of int, optional
@@ -160,9 +157,7 @@ class FitWork:
     itemsize: int
     threads: int
     memory: int | None
-    samples: int | None = None
-    by_rows: bool = False
-    uniform: bool = False
+    sampling: SamplingRule = field(default_factory=SamplingRule)
     chunks: Chunks | None = None
     products: tuple[int, ...] | None = None
     exact: bool = True
@@ -191,7 +186,7 @@ def plan_fit(work: FitWork) -> FitPlan:
         raise BudgetError(
             f"memory={format_bytes(memory)} is too little for rank {rank} on shape {shape}; "
             f"the smallest possible budget is {format_bytes(round_up(smallest))}; a smaller rank"
-            f"{'' if work.samples is None else ' or fewer samples'} needs less"
+            f"{'' if work.sampling.samples is None else ' or fewer samples'} needs less"
         )
     next_held = max(part.held for part in parts) * (data_itemsize + 1)
     reads_ahead = chunks is not None and (memory is None or smallest + next_held <= memory)
@@ -256,13 +251,13 @@ class _Part:
 
     @classmethod
     def of(cls, work: FitWork, mode: int) -> "_Part":
-        shape, rank, samples, chunks = work.shape, work.rank, work.samples, work.chunks
+        shape, rank, samples, chunks = work.shape, work.rank, work.sampling.samples, work.chunks
         sides = rank[mode], rank[(mode + 1) % len(rank)]
         solve = SolvePlan.of((shape[mode], *sides), min(rank) ** 2, work.itemsize, work.threads, exact=work.exact)
-        if work.by_rows and samples is not None:  # an order-2 problem: the core, and one core with all sampled rows
+        if work.sampling.by_rows and samples is not None:  # of order 2: the core, and one core with all sampled rows
             plan = plan_core((shape[mode], samples), sides, 0)
             return cls(plan, plan, solve, merged=3 * samples * prod(sides))
-        if chunks is None or (work.uniform and samples is not None):
+        if chunks is None or (work.sampling.uniform and samples is not None):
             plan = plan_core(core_sizes(shape, mode, samples), rank, mode)
             stored = chunks is not None
             return cls(plan, plan, solve, held=stored * plan.entries, touched=stored * prod(shape))

@@ -131,7 +131,7 @@ def _factor(gram: Array64, mapper: Mapper) -> list[Array64]:
     size = len(gram)
     for start in range(0, size, _TILE):
         stop = min(start + _TILE, size)
-        inverse = inverse_cholesky(gram[_square(start)])
+        inverse = inverse_cholesky(gram[start:stop, start:stop])
         inverses.append(inverse)
         below = range(stop, size, _TILE)
 
@@ -147,8 +147,3 @@ def _factor(gram: Array64, mapper: Mapper) -> list[Array64]:
             for _ in mapper(work, below):
                 pass
     return inverses
-
-
-def _square(start: int) -> tuple[slice, slice]:
-    """The diagonal tile that begins at `start`."""
-    return (slice(start, start + _TILE), slice(start, start + _TILE))

@@ -127,7 +127,6 @@ class RobustRing(IterativeSolver):
 
         `beside` counts bytes that the fit holds for other things, e.g. held-out entries.
         """
-        sampling = self.sampling_rule()
         return plan_fit(
             FitWork(
                 tuple(shape),
@@ -136,9 +135,7 @@ class RobustRing(IterativeSolver):
                 itemsize=working_dtype(dtype, self.dtype).itemsize,
                 threads=Threads(self.threads).count,
                 memory=self.budget,
-                samples=sampling.samples,
-                by_rows=sampling.by_rows,
-                uniform=sampling.uniform,
+                sampling=self.sampling_rule(),
                 chunks=chunks,
                 exact=self.solve == "exact",
                 beside=beside,

@@ -62,17 +62,14 @@ def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> S
         raise type(error)(f"new_slices: {error}") from error
     slices = Slices(source, found, mode)
     if not found.observed:
-        _warn("none of the new slices holds an observed entry; they repeat the last slice of the ring")
+        warn("none of the new slices holds an observed entry; they repeat the last slice of the ring", DataWarning)
     elif slices.empty:
-        _warn(
+        warn(
             f"{len(slices.empty)} of the new slices hold no observed entry (the first at index {slices.empty[0]}); "
-            "they are filled from their neighbours"
+            "they are filled from their neighbours",
+            DataWarning,
         )
     return slices
-
-
-def _warn(words: str) -> None:
-    warn(words, DataWarning)
 
 
 def _owned(source: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:

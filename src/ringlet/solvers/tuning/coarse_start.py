@@ -5,7 +5,7 @@ nearly found when the fit of all entries begins.
 """
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, prod
 from time import perf_counter
 
@@ -38,14 +38,6 @@ _SWEEPS = 80  # at most; a number of its own, so that nothing depends on that of
 _TOL = 1e-3
 
 
-@dataclass(frozen=True)
-class _Means:
-    """What a coarse fit may use."""
-
-    threads: Threads
-    deadline: float
-
-
 def coarse_start(
     policy: TuningPolicy, solver: RobustRing, problem: Problem, threads: Threads, deadline: float = inf
 ) -> CoarseStart | None:
@@ -68,7 +60,7 @@ def coarse_start(
     source = ArraySource(block_medians(problem.source, factors, dtype))
     try:
         now = perf_counter()
-        return _fitted(policy, solver, problem, source, factors, _Means(threads, now + (deadline - now) / 2))
+        return _fitted(policy, solver, problem, source, factors, threads, now + (deadline - now) / 2)
     except BudgetError:
         return None
 
@@ -99,7 +91,8 @@ def _fitted(
     problem: Problem,
     source: ArraySource,
     factors: tuple[int, ...],
-    means: _Means,
+    threads: Threads,
+    deadline: float,
 ) -> CoarseStart | None:
     assert problem.choice is not None  # noqa: S101 - looked at before
     solver = replace(solver, sweeps=_SWEEPS, tol=_TOL)
@@ -113,9 +106,9 @@ def _fitted(
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
     held = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
-    algorithm = Algorithm.of(solver, held.seen, Resources(means.threads.run), tuned=True, beside=beside)
+    algorithm = Algorithm.of(solver, held.seen, Resources(threads.run), tuned=True, beside=beside)
     with closing(PathRun(held, algorithm, policy)) as fit:
-        status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=means.deadline))
+        status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=deadline))
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         ring, penalties = fit.snapshot().ring(), fit.penalties

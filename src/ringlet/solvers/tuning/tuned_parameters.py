@@ -182,7 +182,7 @@ class TunedParameters:
             return False
         way = 1 if state.up[at] else -1
         reversals = state.reversals[at] + (state.kept[at] == -way)
-        # To and fro: the best value is between the two, and the parameter rests.
+        # Up helped, then down, then up: the best value is between the two, and the parameter rests.
         self._set(at, kept=way, reversals=reversals, misses=_MISSES if reversals > 1 else 0)
         return True
 
