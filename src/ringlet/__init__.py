@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringlet import baselines, errors
-    from ringlet.api import complete, decompose, plan
+    from ringlet.api import complete, decompose, decompose_many, plan
     from ringlet.execution import DaskExecutor
     from ringlet.restoration.restore import restore
     from ringlet.results.fit import Estimate, Fit
+    from ringlet.results.many_rings import ManyRings
     from ringlet.results.records import Status, SweepRecord
     from ringlet.ring import TensorRing
     from ringlet.solvers.base import Plan, Solver
@@ -26,6 +27,7 @@ __all__ = [
     "DaskExecutor",
     "Estimate",
     "Fit",
+    "ManyRings",
     "Plan",
     "Solver",
     "Status",
@@ -36,6 +38,7 @@ __all__ = [
     "budget",
     "complete",
     "decompose",
+    "decompose_many",
     "errors",
     "fold",
     "from_dataframe",
@@ -52,6 +55,7 @@ _HOMES = {
     "DaskExecutor": "ringlet.execution",
     "Estimate": "ringlet.results.fit",
     "Fit": "ringlet.results.fit",
+    "ManyRings": "ringlet.results.many_rings",
     "Plan": "ringlet.solvers.base",
     "SAWRTRD": "ringlet.solvers.sawrtrd.settings",
     "Solver": "ringlet.solvers.base",
@@ -63,6 +67,7 @@ _HOMES = {
     "budget": "ringlet.solvers.rank_choice",
     "complete": "ringlet.api",
     "decompose": "ringlet.api",
+    "decompose_many": "ringlet.api",
     "errors": "ringlet.errors",
     "fold": "ringlet.tensorize.folding",
     "from_dataframe": "ringlet.sources.tables",

@@ -8,19 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from ringlet.arrays import Place
 from ringlet.checks import check_number, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
-from ringlet.execution import DaskExecutor
+from ringlet.execution import DaskExecutor, Threads
+from ringlet.float_errors import usual_float_errors
 from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver, planned
 from ringlet.results.fit import Estimate, Fit
+from ringlet.results.many_rings import ManyRings
 from ringlet.results.records import Callback
 from ringlet.solvers.base import Plan, Solver, working_dtype
+from ringlet.solvers.sawrtrd.settings import AWRTRD
+from ringlet.solvers.sawrtrd.stacked import fit_stack
 from ringlet.solvers.tuning.bond_expansion import largest_rank
-from ringlet.sources import Chunks, as_source
+from ringlet.sources import Chunks, DeviceSource, source_in_place
 from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.conversion import check_dtype
 
-__all__ = ["Rank", "complete", "decompose", "default_solver", "plan"]
+__all__ = ["Rank", "complete", "decompose", "decompose_many", "default_solver", "plan"]
 
 
 def decompose(
@@ -36,6 +41,7 @@ def decompose(
     checkpoint: str | os.PathLike[str] | None = None,
     every: int = 1,
     executor: DaskExecutor | None = None,
+    device: Any = None,
     memory: int | str | None = None,
     threads: int | None = None,
     sweeps: int | None = None,
@@ -52,9 +58,10 @@ def decompose(
     ----------
     data : array-like, store or path; integers or floats, at least two modes
         A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, a group or Dataset with one of
-        them, a pandas.DataFrame, a torch tensor, or the path of a file that ``ringlet fit`` takes. NaN, ``numpy.ma``
-        masks, the fill values of stores and an array `observed` or `mask` beside the tensor in its group say what is
-        missing. Read in place, never changed; of stores only parts are in memory.
+        them, a pandas.DataFrame, an array of PyTorch, CuPy or JAX, or the path of a file that ``ringlet fit`` takes.
+        NaN, ``numpy.ma`` masks, the fill values of stores and an array `observed` or `mask` beside the tensor in its
+        group say what is missing. Read in place, never changed; of stores only parts are in memory. Arrays of other
+        libraries than NumPy are worked on where they are, see the page "Arrays on devices".
     rank : "auto", int, sequence of int, budget, target or background
         ``rank[k]`` is the bond before mode k; an int means the same everywhere. "auto" lets bonds grow while that
         lowers the error on held-out entries, up to a fifth of the data's size; ``ringlet.budget("1MB")`` does so up
@@ -84,6 +91,9 @@ def decompose(
     executor : DaskExecutor, optional
         A cluster to do the passes over the data; the result is the same, to the bit. For dask arrays it is by default
         the cluster of the active client, if there is one.
+    device : str or device, optional
+        A device of PyTorch, such as "cuda", that passes over data on the host are sent to, a block at a time. Data of
+        PyTorch, CuPy and JAX need none: they are worked on where they are.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth : optional
         Hyper-parameters of the solver, given or default; see `AWRTRD`. Left out, they are those of the solver, whose
         own defaults are the same.
@@ -122,6 +132,7 @@ def decompose(
         checkpoint=checkpoint,
         every=every,
         executor=executor,
+        device=device,
         time=time,
         fields={
             "memory": memory,
@@ -134,7 +145,7 @@ def decompose(
             "smooth": smooth,
         },
     )
-    result = request.run(as_source(data, mask))
+    result = request.run(source_in_place(data, mask))
     assert isinstance(result, Fit)  # noqa: S101 - the solver fits a ring
     return result
 
@@ -199,7 +210,74 @@ def complete(
         time=time,
         fields={"memory": memory, "threads": threads, "sweeps": sweeps, "tol": tol},
     )
-    return request.run(as_source(data, mask))
+    return request.run(source_in_place(data, mask))
+
+
+@usual_float_errors()
+def decompose_many(
+    data: Any, rank: int | Sequence[int], *, solver: AWRTRD | None = None, mask: Any = None, seed: int = 0
+) -> ManyRings:
+    """Fit a ring to each of many tensors of the same shape, all at once.
+
+    Every operation is done for the whole stack, which is many times faster for small tensors, such as patches, and what
+    devices need. Each tensor gets the ring that ``decompose(data[i], rank, solver=solver, seed=seed)`` gives, up to
+    rounding errors; where a tensor has more than 8192 entries, also up to the draw of the pilot.
+
+    Parameters
+    ----------
+    data : array, shape (tensors, ...)
+        In memory, or an array of PyTorch, CuPy or JAX, which stays on its device; at least two modes after the first.
+        To measure the scale of every tensor, the data are read once on the host.
+    rank : int or sequence of int
+        Of every ring.
+    solver : AWRTRD, optional
+        By default ``AWRTRD(loss="correntropy", smooth=0)``. Without smoothness, ``loss="learned"``, ``sigma="trusted"``
+        and ``scaling`` other than "global", which are not for stacks.
+    mask : bool array of the same shape, optional
+        True = observed.
+    seed : int
+
+    Returns
+    -------
+    ManyRings
+        ``many[i]`` is a ring, ``many.tensor`` all entries of all.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> patches = np.fromfunction(lambda p, i, j, k: p + np.cos(i / 3 + j / 4) * k, (50, 8, 7, 6))
+    >>> damaged = patches.copy()
+    >>> damaged[:, 2, 3, 4] = 99.0
+    >>> many = ringlet.decompose_many(damaged, rank=3, solver=ringlet.AWRTRD(loss="correntropy", smooth=0, sweeps=40))
+    >>> bool(np.median(abs(many.tensor - patches)[:, 2, 3, 4]) < 0.5)
+    True
+    """
+    chosen = AWRTRD(loss="correntropy", smooth=0.0) if solver is None else solver
+    if not isinstance(chosen, AWRTRD):
+        raise ArgumentTypeError(f"solver={chosen!r} is not for stacks; give ringlet.AWRTRD(loss=..., smooth=0)")
+    allowed = {"smooth": chosen.smooth == 0, "loss": chosen.loss != "learned", "sigma": chosen.sigma != "trusted"}
+    for name, fits in (allowed | {"scaling": chosen.scaling == "global"}).items():
+        if not fits:
+            raise ArgumentError(
+                f"{name}={getattr(chosen, name)!r} is not for stacks; smooth=0, the losses 'correntropy', 'cauchy', "
+                "'huber' and 'l2', sigma='iqr', 'maxabs' or a number, and scaling='global' are"
+            )
+    check_number("seed", seed, at_least=0, whole=True)
+    source = source_in_place(data, mask)
+    if len(source.shape) < 3:
+        raise ArgumentError(f"data has shape {source.shape}; a stack of tensors has three modes or more")
+    if source.chunks is not None:
+        raise ArgumentTypeError("data lie in a store; a stack must be in memory, so give e.g. data[:1000]")
+    bonds = chosen.bonds(rank, len(source.shape) - 1)
+    values: Any
+    if isinstance(source, DeviceSource):
+        place, values, observed = source.place, source.array, source.mask
+        place.check_precision(working_dtype(source.dtype, chosen.dtype), source.dtype)
+    else:
+        place = Place(np, "cpu")
+        values, observed = source.read(tuple(slice(0, length) for length in source.shape))
+    with Threads(chosen.threads):  # which hold BLAS to one: the bits do not depend on the number of cores
+        return fit_stack(place, values, observed, bonds, chosen, int(seed))
 
 
 def plan(

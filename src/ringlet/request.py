@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.amounts import parse_seconds
+from ringlet.arrays import Place, is_foreign, named_place
 from ringlet.checks import check_flag, check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
@@ -33,7 +34,7 @@ from ringlet.solvers.tuning.bond_expansion import start_rank, still_bonds
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.sources import Chunks, Source
+from ringlet.sources import Chunks, DeviceSource, Source
 from ringlet.sources.conversion import without_labels
 from ringlet.sources.stores import backed_by_dask
 from ringlet.store.checkpoint import check_checkpoint, open_checkpoint
@@ -71,6 +72,7 @@ class FitRequest:
     checkpoint: str | os.PathLike[str] | None = None
     every: int = 1
     executor: DaskExecutor | None = None
+    device: Any = None
     time: float | str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     policy: TuningPolicy = field(default_factory=TuningPolicy)
@@ -81,6 +83,8 @@ class FitRequest:
         source, labels = without_labels(source)
         start, callback = perf_counter(), self.callback
         solver = with_fields(self.solver or default_solver(source.shape), self.fields)
+        home = source.place if isinstance(source, DeviceSource) else None
+        source, device = self._on_device(solver, source)
         deadline = inf if self.time is None else start + parse_seconds(self.time)
         if callback is not None and not callable(callback):
             raise ArgumentTypeError(
@@ -91,7 +95,7 @@ class FitRequest:
             line = stack.enter_context(progress_line()) if self.progress else None
             if line is not None:
                 line.phase("reading the data")
-            problem = self._problem(solver, source)
+            problem = self._problem(solver, source, device)
             kept = stack.enter_context(open_checkpoint(self.checkpoint, self.every, solver, problem))
             begun: AbstractContextManager[Run]
             if isinstance(solver, RobustRing) and solver.tunes(problem.choice):
@@ -99,7 +103,7 @@ class FitRequest:
             else:
                 begun = solver.start(problem)
             run = stack.enter_context(begun)
-            seen = None if callback is None else _with_labels(callback, source)
+            seen = None if callback is None else _with_labels(callback, source, home)
             status, history = drive(run, solver.stop_rule(), RunOptions(seen, line, kept, deadline))
             snapshot, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
             ring = snapshot.ring()
@@ -109,7 +113,7 @@ class FitRequest:
             if isinstance(solver, RobustRing) and isinstance(run, ScaledRun):  # others leave nothing to extend by
                 trusted = (history[-1].mean_weight if history else 1.0) * observed
                 extender = RingExtender(ExtensionState.of(solver, run, trusted))
-            labelled = TensorRing(ring.cores, names=source.names, units=source.units)
+            labelled = TensorRing(ring.cores, names=source.names, units=source.units).at(home)
             path, honest = (run.path, run.honest) if isinstance(run, PathRun) else ((), None)
             judged = isinstance(run, PathRun) and run.judges
             robust = solver if isinstance(solver, RobustRing) else None
@@ -128,20 +132,50 @@ class FitRequest:
                 _threads=None if robust is None else robust.threads,
             )
 
-    def _problem(self, solver: Solver, source: Source) -> Problem:
+    def _on_device(self, solver: Solver, source: Source) -> tuple[Source, Place | None]:
+        """The data where the fit reads them, and the device that passes over them run on (None: in NumPy).
+
+        AWRTRD and SAWRTRD work where the data are. What looks at entries one by one needs a copy on the host: the
+        other methods, rows drawn one by one, and held-out entries.
+        """
+        home = source.place if isinstance(source, DeviceSource) else None
+        device = home if self.device is None else named_place(self.device, home)
+        if home is not None and device != home:
+            raise ArgumentError(f"device={self.device!r} is not that of the data, which lie on {home}; leave it out")
+        if device is None:
+            return source, None
+        if self.executor is not None:
+            raise ArgumentError(f"executor is not allowed with a device, here {device}; leave one of them out")
+        by_passes = isinstance(solver, RobustRing) and not solver.sampling_rule().by_rows
+        if self.device is not None and not by_passes:
+            raise ArgumentError(
+                f"device={self.device!r} is not allowed with {solver!r}, which works on the host; AWRTRD and SAWRTRD "
+                "with sampling='subtensor' work on devices"
+            )
+        if by_passes:
+            device.check_precision(working_dtype(source.dtype, solver.dtype), source.dtype)
+        tuned = isinstance(solver, RobustRing) and solver.tunes(RankChoice.of(self.rank))
+        if isinstance(source, DeviceSource) and (tuned or not by_passes):
+            source = replace(source.on_host(), labels=None)
+            if not by_passes or (device.on_host and self.device is None):
+                return source, None
+        return source, device
+
+    def _problem(self, solver: Solver, source: Source, device: Place | None) -> Problem:
         """The checked data and arguments; what cannot be fitted is refused before any work."""
         itemsize = working_dtype(source.dtype, solver.dtype).itemsize
+        init = _on_host(self.init)
         bonds, choice = bonds_of(self.rank, solver, source.shape, itemsize)
-        if choice is not None and self.init is not None:
-            bonds = _rank_of(self.init, source.shape, choice.most_parameters(source.shape, itemsize), self.rank)
+        if choice is not None and init is not None:
+            bonds = _rank_of(init, source.shape, choice.most_parameters(source.shape, itemsize), self.rank)
             if choice.still is not None and any(bonds[bond] > 1 for bond in still_bonds(choice.still, len(bonds))):
                 raise ArgumentError(f"init has rank {bonds}, but rank={self.rank!r} keeps the bonds of that mode at 1")
         check_number("seed", self.seed, at_least=0, whole=True)
-        if self.init is not None and not solver.takes_init:
+        if init is not None and not solver.takes_init:
             name = type(solver).__name__
             raise ArgumentError(f"init is not allowed with {name}, which starts by itself; leave it out")
-        if self.init is not None:
-            _ring_of(self.init)
+        if init is not None:
+            _ring_of(init)
         check_checkpoint(self.checkpoint, self.every, solver)
         executor = _checked_executor(self.executor, solver, source)
         planned(solver, choice, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
@@ -161,7 +195,7 @@ class FitRequest:
                 )
         if choice is None and solver.finds_rank:
             _warn_if_underdetermined(bonds, found.observed, source.shape)
-        return Problem(source, found, bonds, int(self.seed), self.init, executor, choice)
+        return Problem(source, found, bonds, int(self.seed), init, executor, choice, device)
 
 
 def with_fields(solver: Solver, given: Mapping[str, Any]) -> Solver:
@@ -173,9 +207,17 @@ def with_fields(solver: Solver, given: Mapping[str, Any]) -> Solver:
     return replace(solver, **wanted)
 
 
-def _with_labels(callback: Callback, source: Source) -> Callback:
-    """The callback, shown rings with the names and units that the data have."""
-    return lambda state: callback(replace(state, _names=source.names, _units=source.units))
+def _with_labels(callback: Callback, source: Source, home: Place | None) -> Callback:
+    """The callback, shown rings with the names and units that the data have, and where they are."""
+    return lambda state: callback(replace(state, _names=source.names, _units=source.units, _place=home))
+
+
+def _on_host(init: Init | None) -> Init | None:
+    """Cores to start from, as NumPy's arrays."""
+    if isinstance(init, TensorRing):
+        return init.to("numpy")
+    foreign = isinstance(init, Sequence) and any(map(is_foreign, init))
+    return _ring_of(init).to("numpy") if init is not None and foreign else init
 
 
 def _warn_if_underdetermined(rank: tuple[int, ...], observed: int, shape: tuple[int, ...]) -> None:

@@ -157,8 +157,8 @@ class Fit(EntryViews):
 
     @cached_property
     def tensor(self) -> NDArray[Any]:
-        """The dense estimate, in the data's units: all entries of the ring."""
-        return np.asarray(self.ring)
+        """The dense estimate, in the data's units: all entries of the ring, an array of the library of its cores."""
+        return np.asarray(self.ring) if self.ring.place is None else self.ring[...]
 
     @property
     def kernel(self) -> Kernel:
@@ -182,8 +182,9 @@ class Fit(EntryViews):
 
     @cached_property
     def _entries(self) -> FittedEntries:
-        local = LocalEntries(self.ring, self._source, self._honest, self._threads)
-        return FittedEntries(self.ring, self._source, self._kernel, self.validation, local, self._learned)
+        ring = self.ring.to("numpy")
+        local = LocalEntries(ring, self._source, self._honest, self._threads)
+        return FittedEntries(ring, self._source, self._kernel, self.validation, local, self._learned)
 
     @usual_float_errors()
     def save(self, path: str | os.PathLike[str], *, force: bool = False, precision: str | None = None) -> float:

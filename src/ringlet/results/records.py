@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from ringlet.arrays import Place
 from ringlet.ring import TensorRing
 
 __all__ = [
@@ -183,12 +184,13 @@ class State:
     _snapshot: Snapshot = field(repr=False)
     _names: tuple[str, ...] | None = field(default=None, repr=False)
     _units: str | None = field(default=None, repr=False)
+    _place: Place | None = field(default=None, repr=False)
 
     @property
     def ring(self) -> TensorRing | None:
-        """The ring after this sweep, in the data's units, with their names."""
+        """The ring after this sweep, in the data's units, with their names, on their device."""
         ring = self._snapshot.ring()
-        return None if ring is None else TensorRing(ring.cores, names=self._names, units=self._units)
+        return None if ring is None else TensorRing(ring.cores, names=self._names, units=self._units).at(self._place)
 
     @property
     def tensor(self) -> NDArray[Any]:

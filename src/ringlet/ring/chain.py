@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ringlet.arrays import namespace
+
 __all__ = ["Core", "balanced_cores", "merge", "merge_cost", "refold", "unfold"]
 
 Core = NDArray[np.floating[Any]]
@@ -32,7 +34,7 @@ def merge(cores: Sequence[Core]) -> Core:
 
     Parameters
     ----------
-    cores : sequence of arrays
+    cores : sequence of arrays of one library
         Core j has shape ``(r_j, I_j, r_{j+1})``.
 
     Returns
@@ -40,27 +42,37 @@ def merge(cores: Sequence[Core]) -> Core:
     array of shape ``(r_first, prod(I_j), r_last)``
         Slice ``(i_1, .., i_m)`` (the last index fastest) is the matrix product of the cores' lateral slices.
     """
-    if len(cores) <= 2 or _fold_cost(cores) <= _fold_cost([core.swapaxes(0, 2) for core in reversed(cores)]):
+    if len(cores) <= 2 or _fold_cost(_shapes(cores)) <= _fold_cost(_turned(cores)):
         return reduce(_merge_two, cores)
     return reduce(lambda right, left: _merge_two(left, right), reversed(cores))
 
 
 def merge_cost(cores: Sequence[Core]) -> int:
     """Floating-point operations that `merge` spends on these cores."""
-    return min(_fold_cost(cores), _fold_cost([core.swapaxes(0, 2) for core in reversed(cores)]))
+    return min(_fold_cost(_shapes(cores)), _fold_cost(_turned(cores)))
 
 
 def _merge_two(left: Core, right: Core) -> Core:
+    xp = namespace(left)
     a, i, c = left.shape
     _, j, b = right.shape
-    return (left.reshape(a * i, c) @ right.reshape(c, j * b)).reshape(a, i * j, b)
+    merged: Core = xp.reshape(xp.reshape(left, (a * i, c)) @ xp.reshape(right, (c, j * b)), (a, i * j, b))
+    return merged
 
 
-def _fold_cost(cores: Sequence[Core]) -> int:
-    cost, slices = 0, cores[0].shape[1]
-    for core in cores[1:]:
-        c, i, b = core.shape
-        cost += 2 * cores[0].shape[0] * slices * c * i * b
+def _shapes(cores: Sequence[Core]) -> list[tuple[int, ...]]:
+    return [core.shape for core in cores]
+
+
+def _turned(cores: Sequence[Core]) -> list[tuple[int, ...]]:
+    """Shapes of the chain read backwards."""
+    return [core.shape[::-1] for core in reversed(cores)]
+
+
+def _fold_cost(shapes: Sequence[tuple[int, ...]]) -> int:
+    cost, (first, slices, _) = 0, shapes[0]
+    for c, i, b in shapes[1:]:
+        cost += 2 * first * slices * c * i * b
         slices *= i
     return cost
 
@@ -76,7 +88,8 @@ def balanced_cores(cores: Sequence[Core]) -> list[Core] | None:
     >>> [float(core.max()) for core in balanced_cores([np.full((1, 1, 1), 2.0**20), np.full((1, 1, 1), 0.5)])]
     [1024.0, 512.0]
     """
-    sizes = [max(float(core.max()), -float(core.min())) for core in cores]
+    xp = namespace(cores[0])
+    sizes = [max(float(xp.max(core)), -float(xp.min(core))) for core in cores]
     if not all(0.0 < size < np.inf for size in sizes):
         return None
     powers = [frexp(size)[1] for size in sizes]
@@ -86,4 +99,6 @@ def balanced_cores(cores: Sequence[Core]) -> list[Core] | None:
     shifts = [common + (mode < left) - power for mode, power in enumerate(powers)]
     if max(map(abs, shifts)) < _DRIFT:
         return None
+    if xp is not np:
+        return [core * 2.0**shift for core, shift in zip(cores, shifts, strict=True)]
     return [np.ldexp(core, shift) for core, shift in zip(cores, shifts, strict=True)]

@@ -6,11 +6,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ringlet.arrays import Place, place_of
 from ringlet.checks import check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring.chain import Core
 
-__all__ = ["frozen_cores", "mode_names"]
+__all__ = ["frozen_cores", "mode_names", "placed_cores"]
+
+
+def placed_cores(cores: Iterable[Any]) -> tuple[tuple[Any, ...], Place] | None:
+    """The cores of a ring on a device, checked, in one floating dtype, copied; None if they are no such arrays."""
+    listed = list(cores) if isinstance(cores, Sequence) else []
+    places = [place_of(core, "cores") for core in listed]
+    first = next((place for place in places if place is not None), None)
+    if first is None:
+        return None
+    for k, place in enumerate(places):
+        if place != first:
+            where = "NumPy's memory" if place is None else place
+            raise ArgumentError(f"core {k} lies in {where}, another core on {first}; move all to one place")
+    dtypes = [first.numpy_dtype(core, f"core {k}") for k, core in enumerate(listed)]
+    _check_chain([tuple(core.shape) for core in listed], dtypes)
+    dtype, xp = _floating(np.result_type(*dtypes)), first.xp
+    if not first.has(dtype):
+        dtype = np.dtype(np.float32)
+    kept = tuple(xp.astype(core, first.dtype(dtype), copy=True) for core in listed)
+    for k, core in enumerate(kept):
+        if not bool(xp.all(xp.isfinite(core))):
+            raise ArgumentError(f"core {k} has entries that are NaN or infinite in {dtype}")
+    return kept, first
 
 
 def frozen_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
@@ -22,25 +46,30 @@ def frozen_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
     arrays = [_as_array(core, k) for k, core in enumerate(cores)]
     if not arrays:
         raise ArgumentError("a ring needs at least one core")
-    for k, array in enumerate(arrays):
-        if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
-            raise ArgumentTypeError(f"core {k} has dtype {array.dtype}; cores must be real numbers")
-        if array.ndim != 3 or 0 in array.shape:
-            raise ArgumentError(f"core {k} has shape {array.shape}; give (rank[k], size, rank[k+1]), each at least 1")
-    for k, array in enumerate(arrays):
-        after = (k + 1) % len(arrays)
-        if array.shape[2] != arrays[after].shape[0]:
-            raise ArgumentError(
-                f"core {k} ends in a bond of rank {array.shape[2]}, "
-                f"but core {after} begins with {arrays[after].shape[0]}; neighbours must agree "
-                f"(and the last core with the first)"
-            )
+    _check_chain([array.shape for array in arrays], [array.dtype for array in arrays])
     dtype = _floating(np.result_type(*arrays))
     frozen = tuple(_frozen(array, dtype) for array in arrays)
     for k, core in enumerate(frozen):
         if not np.isfinite(core).all():
             raise ArgumentError(f"core {k} has entries that are NaN or infinite in {dtype}")
     return frozen
+
+
+def _check_chain(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype[Any]]) -> None:
+    """Refuse cores that make no ring."""
+    for k, (shape, dtype) in enumerate(zip(shapes, dtypes, strict=True)):
+        if not (np.issubdtype(dtype, np.integer) or np.issubdtype(dtype, np.floating)):
+            raise ArgumentTypeError(f"core {k} has dtype {dtype}; cores must be real numbers")
+        if len(shape) != 3 or 0 in shape:
+            raise ArgumentError(f"core {k} has shape {shape}; give (rank[k], size, rank[k+1]), each at least 1")
+    for k, shape in enumerate(shapes):
+        after = (k + 1) % len(shapes)
+        if shape[2] != shapes[after][0]:
+            raise ArgumentError(
+                f"core {k} ends in a bond of rank {shape[2]}, "
+                f"but core {after} begins with {shapes[after][0]}; neighbours must agree "
+                f"(and the last core with the first)"
+            )
 
 
 def _as_array(core: ArrayLike, k: int) -> NDArray[Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring.chain import Core, merge, merge_cost
 
-__all__ = ["dense_block", "dense_operations", "dense_points", "entries"]
+__all__ = ["best_cut", "dense_block", "dense_operations", "dense_points", "entries"]
 
 _BATCH_ENTRIES = 1 << 18  # entries of intermediate arrays: about the size of a cache
 _ORDERED_ENTRIES = 1 << 17  # entries that are reordered at a time: they stay in the cache of a processor core
@@ -52,12 +52,12 @@ def dense_block(cores: Sequence[Core]) -> NDArray[Any]:
         return np.empty(shape, cores[0].dtype)
     if len(cores) == 1:
         return np.ascontiguousarray(np.trace(cores[0], axis1=0, axis2=2))
-    return _best_cut(cores).evaluate()
+    return best_cut(cores).evaluate()
 
 
 def dense_operations(cores: Sequence[Core]) -> int:
     """Floating-point operations of the products in `dense_block`, for at least two cores."""
-    cut = _best_cut(cores)
+    cut = best_cut(cores)
     left, middle, right, bonds = cut.sizes
     return 2 * left * middle * right * bonds + merge_cost(cut.inner_cores) + merge_cost(cut.outer_cores)
 
@@ -163,7 +163,8 @@ def _chain_points(cores: Sequence[Core], batch: Sequence[NDArray[np.intp] | None
     return (closing @ cores[-1][batch[-1]].reshape(count, -1, 1)).reshape(count, -1)
 
 
-def _best_cut(cores: Sequence[Core]) -> "_Cut":
+def best_cut(cores: Sequence[Core]) -> "_Cut":
+    """Where to cut the ring of at least two cores; it depends on their shapes alone."""
     return min((_Cut(cores, p, q) for p, q in combinations(range(len(cores)), 2)), key=_Cut.burden)
 
 

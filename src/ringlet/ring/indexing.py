@@ -10,7 +10,7 @@ from ringlet.errors import IndexingError
 from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block, dense_points
 
-__all__ = ["are_adjacent", "evaluate_index", "in_bounds"]
+__all__ = ["are_adjacent", "basic_selectors", "evaluate_index", "in_bounds"]
 
 IndexArray: TypeAlias = NDArray[np.intp]
 Selector: TypeAlias = int | slice | IndexArray  # what selects along one mode
@@ -48,6 +48,21 @@ def evaluate_index(cores: Sequence[Core], index: object) -> Any:
     if any(isinstance(selector, np.ndarray) for selector in selectors):
         return _advanced(cores, selectors, adjacent=are_adjacent(items))
     return _basic(cores, selectors)
+
+
+def basic_selectors(index: object, shape: tuple[int, ...]) -> list[int | slice] | None:
+    """One integer or slice a mode, in bounds; None for an index with arrays.
+
+    Examples
+    --------
+    >>> basic_selectors((-1, ...), (3, 4))
+    [2, slice(None, None, None)]
+    >>> basic_selectors([0, 1], (3, 4)) is None
+    True
+    """
+    items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
+    selectors = [selector for selector in _selectors(items, shape) if not isinstance(selector, np.ndarray)]
+    return selectors if len(selectors) == len(shape) else None
 
 
 def are_adjacent(items: Sequence[Any]) -> bool:

@@ -14,18 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ringlet.amounts import format_bytes
+from ringlet.arrays import Place, named_place, place_of
 from ringlet.checks import allocating, check_range, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring import algebra
 from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core, balanced_cores
-from ringlet.ring.core_checks import frozen_cores, mode_names
+from ringlet.ring.core_checks import frozen_cores, mode_names, placed_cores
 from ringlet.ring.drawing import draw, size_change
 from ringlet.ring.evaluate import dense_block, entries
 from ringlet.ring.gram import GramChain
-from ringlet.ring.indexing import evaluate_index, in_bounds
+from ringlet.ring.indexing import basic_selectors, evaluate_index, in_bounds
 from ringlet.ring.like_xarray import filled_like
 from ringlet.ring.naming import check_order
+from ringlet.ring.placed_evaluate import outer_placed
 from ringlet.ring.rounding import round_cores
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ class TensorRing:
     cores : sequence of arrays
         Core k has shape ``(rank[k], shape[k], rank[k + 1])``, and the last bond closes on ``rank[0]``. Real
         and finite. Integers become float64 and float16 becomes float32. Arrays that someone could still write
-        to are copied.
+        to are copied. Arrays of PyTorch, CuPy and JAX, all on one device, stay there.
     names : sequence of str, optional
         Names of the modes.
     units : str, optional
@@ -67,19 +69,23 @@ class TensorRing:
     (40, 50)
     """
 
-    __slots__ = ("_cores", "_even_cores", "_names", "_units")
+    __slots__ = ("_cores", "_even_cores", "_host_cores", "_names", "_place", "_units")
     __array_ufunc__ = None  # a ufunc would form the dense tensor implicitly; this also lets np.float64(2) * ring work
 
     _cores: tuple[Core, ...]
     _even_cores: Sequence[Core]  # of the same tensor, set when first needed
+    _host_cores: tuple[Core, ...]  # the cores for NumPy, set when first needed
+    _place: Place | None  # None: the cores are NumPy's
     _names: tuple[str, ...] | None
     _units: str | None
 
     def __init__(
         self, cores: Iterable[ArrayLike], *, names: Sequence[str] | None = None, units: str | None = None
     ) -> None:
-        checked = frozen_cores(cores)
+        placed = placed_cores(cores)
+        checked, place = (frozen_cores(cores), None) if placed is None else placed
         object.__setattr__(self, "_cores", checked)
+        object.__setattr__(self, "_place", place)
         object.__setattr__(self, "_names", mode_names(names, len(checked)))
         if units is not None and not isinstance(units, str):
             raise ArgumentTypeError(f"units must be a string or None, not {units!r}")
@@ -98,7 +104,10 @@ class TensorRing:
 
     @property
     def cores(self) -> tuple[Core, ...]:
-        """The cores, read-only arrays; core k has shape ``(rank[k], shape[k], rank[k + 1])``."""
+        """The cores, read-only arrays; core k has shape ``(rank[k], shape[k], rank[k + 1])``.
+
+        Of a ring on a device they are arrays of its library. They are the ring's own and not to be written to.
+        """
         return self._cores
 
     @property
@@ -123,18 +132,30 @@ class TensorRing:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the cores and of evaluated entries: float32 or float64."""
-        return self._cores[0].dtype
+        """Type of the cores and of evaluated entries, as NumPy has it: float32 or float64."""
+        return self._cores[0].dtype if self._place is None else self._place.numpy_dtype(self._cores[0])
 
     @property
     def parameters(self) -> int:
         """Number of stored numbers."""
-        return sum(core.size for core in self._cores)
+        return sum(prod(core.shape) for core in self._cores)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the stored cores."""
-        return sum(core.nbytes for core in self._cores)
+        return self.parameters * self.dtype.itemsize
+
+    @property
+    def device(self) -> Any:
+        """The device that the cores lie on, as their library names it; "cpu" of NumPy's arrays.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> TensorRing([np.ones((1, 2, 1))]).device
+        'cpu'
+        """
+        return "cpu" if self._place is None else self._place.device
 
     @property
     def compression(self) -> float:
@@ -157,7 +178,8 @@ class TensorRing:
             shape = "(" + ", ".join(f"{n}={i}" for n, i in zip(self._names, self.shape, strict=True)) + ")"
         units = "" if self._units is None else f", in {self._units}"
         storage = f"{format_bytes(self.nbytes)}, {size_change(self.compression)}"
-        return f"TensorRing(shape={shape}, rank={self.rank}, {self.dtype}, {storage}{units})"
+        where = "" if self._place is None else f", on {self._place}"
+        return f"TensorRing(shape={shape}, rank={self.rank}, {self.dtype}, {storage}{units}{where})"
 
     def _repr_html_(self) -> str:
         return draw(self.shape, self.rank, self.dtype, self.nbytes, self.compression, self._names, self._units)
@@ -170,16 +192,28 @@ class TensorRing:
     def __getitem__(self, key: object) -> Any:
         """Evaluate a block, with NumPy's indexing rules."""
         with allocating(f"that part of a tensor of shape {self.shape}", "index a smaller one"):
-            return evaluate_index(self._even(), key)
+            if self._place is None:
+                return evaluate_index(self._even(), key)
+            selectors = basic_selectors(key, self.shape)
+            if selectors is not None:
+                return outer_placed(self._place, balanced_cores(self._cores) or self._cores, selectors)
+            return self._place.put(np.asarray(evaluate_index(self._even(), key)))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         """Evaluate the whole tensor."""
         if copy is False:
             raise ArgumentError("a TensorRing is not stored densely, so copy=False is impossible; leave copy out")
-        if len(self._cores) > _MOST_AXES:
-            raise ArgumentError(f"the ring has {len(self._cores)} modes, arrays have at most {_MOST_AXES}; index some")
+        if len(self._host) > _MOST_AXES:
+            raise ArgumentError(f"the ring has {len(self._host)} modes, arrays have at most {_MOST_AXES}; index some")
         with allocating(f"a tensor of shape {self.shape}", "index a part of the ring"):
             return dense_block(self._even()).astype(dtype or self.dtype, copy=False)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Evaluate the whole tensor, for ``torch.from_dlpack(ring)`` and the like."""
+        return self[...].__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._cores[0].__dlpack_device__()
 
     def entries(self, coordinates: ArrayLike) -> NDArray[Any]:
         """Single entries, in batches of bounded memory.
@@ -201,7 +235,8 @@ class TensorRing:
         array([2., 0., 1.])
         """
         try:
-            rows = np.asarray(coordinates)
+            place = place_of(coordinates, "coordinates")
+            rows = np.asarray(coordinates) if place is None else place.fetch(coordinates)
         except ValueError:
             raise ArgumentError(f"coordinates are ragged; give (M, {self.ndim}), one row an entry") from None
         if rows.size == 0 and rows.shape != (0, self.ndim):
@@ -211,7 +246,8 @@ class TensorRing:
         if rows.ndim != 2 or rows.shape[1] != self.ndim:
             raise ArgumentError(f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row an entry")
         wrapped = [in_bounds(rows[:, k], k, size) for k, size in enumerate(self.shape)]
-        return entries(self._even(), np.stack(wrapped, axis=1))
+        values = entries(self._even(), np.stack(wrapped, axis=1))
+        return values if self._place is None else self._place.put(values)
 
     def to_xarray(self, like: DataArray | Dataset | None = None) -> Any:
         """Evaluate the whole tensor as an xarray.DataArray with the ring's names as dimensions.
@@ -251,7 +287,7 @@ class TensorRing:
         >>> TensorRing([np.ones((1, 2, 1)), np.ones((1, 8, 1))]).norm()
         4.0
         """
-        return algebra.norm(self._cores)
+        return algebra.norm(self._host)
 
     def inner(self, other: TensorRing) -> float:
         """Inner product with a ring of the same shape, from the cores.
@@ -264,7 +300,7 @@ class TensorRing:
         12.0
         """
         self._check_same_shape(other)
-        return algebra.inner(self._cores, other._cores)
+        return algebra.inner(self._host, other._host)
 
     def distance(self, other: TensorRing) -> float:
         """Frobenius norm of the difference, from the cores.
@@ -279,7 +315,7 @@ class TensorRing:
         4.0
         """
         self._check_same_shape(other)
-        return algebra.distance(self._cores, other._cores)
+        return algebra.distance(self._host, other._host)
 
     def gram_without(self, k: int) -> Array64:
         """Gram matrix of the subchain of all cores but k.
@@ -296,12 +332,12 @@ class TensorRing:
                [5., 5.]])
         """
         (mode,) = self._check_axes(k, "k")
-        return GramChain(self._cores).without(mode).dense()
+        return GramChain(self._host).without(mode).dense()
 
     # Algebra --------------------------------------------------------------------------------------------
 
     def __neg__(self) -> TensorRing:
-        return self._like(algebra.scale(self._cores, -1.0))
+        return self._like(algebra.scale(self._host, -1.0))
 
     def __pos__(self) -> TensorRing:
         return self
@@ -315,13 +351,13 @@ class TensorRing:
                 raise ArgumentError(f"only a finite number can be added to a ring, not {number}")
             if number == 0:
                 return self
-            return self._like(algebra.add(self._cores, algebra.constant(self.shape, number, self.dtype)))
+            return self._like(algebra.add(self._host, algebra.constant(self.shape, number, self.dtype)))
         if not isinstance(other, TensorRing):
             _refuse_array(other)
             return NotImplemented
         self._check_same_shape(other)
         units = self._units if self._units == other._units else None
-        return TensorRing(algebra.add(self._cores, other._cores), names=self._common_names(other), units=units)
+        return self._made(algebra.add(self._host, other._host), self._common_names(other), units)
 
     __radd__ = __add__
 
@@ -344,11 +380,11 @@ class TensorRing:
             factor = float(other)
             if not isfinite(factor):
                 raise ArgumentError(f"a ring can only be scaled by a finite number, not {factor}")
-            return self._like(algebra.scale(self._cores, factor))
+            return self._like(algebra.scale(self._host, factor))
         if isinstance(other, TensorRing):
             self._check_same_shape(other)
             with allocating("the product of the rings", "round them to lower ranks first"):
-                return TensorRing(algebra.hadamard(self._cores, other._cores), names=self._common_names(other))
+                return self._made(algebra.hadamard(self._host, other._host), self._common_names(other), None)
         _refuse_array(other)
         return NotImplemented
 
@@ -362,7 +398,7 @@ class TensorRing:
         divisor = float(other)
         if divisor == 0 or not isfinite(divisor):
             raise ArgumentError(f"a ring can only be divided by a finite number other than 0, not {divisor}")
-        return self._like(algebra.scale(self._cores, 1 / divisor))
+        return self._like(algebra.scale(self._host, 1 / divisor))
 
     def sum(
         self, axis: int | tuple[int, ...] | None = None, dtype: None = None, out: None = None
@@ -399,7 +435,7 @@ class TensorRing:
         for k in sorted(modes, reverse=True):  # from the last, so that earlier positions do not change
             cores = algebra.collapse(cores, k)
         names = self._names and [name for k, name in enumerate(self._names) if k not in modes]
-        return TensorRing(cores, names=names, units=self._units)
+        return self._made(cores, names, self._units)
 
     def mean(
         self, axis: int | tuple[int, ...] | None = None, dtype: None = None, out: None = None
@@ -456,15 +492,15 @@ class TensorRing:
         order = tuple(range(self.ndim))[::-1] if given is None else self._check_order(given)
         names = self._names and [self._names[k] for k in order]
         if order == tuple((order[0] + k) % self.ndim for k in range(self.ndim)):
-            cores = [self._cores[k] for k in order]
+            cores = [self._host[k] for k in order]
         elif order == tuple((order[0] - k) % self.ndim for k in range(self.ndim)):
-            cores = [self._cores[k].swapaxes(0, 2) for k in order]  # tr(A B C) = tr(C' B' A')
+            cores = [self._host[k].swapaxes(0, 2) for k in order]  # tr(A B C) = tr(C' B' A')
         else:
             raise ArgumentError(
                 f"axes={order} is no cyclic shift of the modes or of their reversed order, "
                 f"so no ring of the same cores has them; use np.asarray(ring).transpose(...)"
             )
-        return TensorRing(cores, names=names, units=self._units)
+        return self._made(cores, names, self._units)
 
     def astype(self, dtype: DTypeLike) -> TensorRing:
         """Cores in another floating dtype (float32 or float64).
@@ -481,7 +517,7 @@ class TensorRing:
             raise ArgumentTypeError(f"a TensorRing is float32 or float64, not {dtype!r}") from None
         if wanted not in (np.float32, np.float64):
             raise ArgumentTypeError(f"a TensorRing is float32 or float64, not {wanted}")
-        return self._like([core.astype(wanted, copy=False) for core in self._cores])
+        return self._like([core.astype(wanted, copy=False) for core in self._host])
 
     def round(self, rank: int | Sequence[int] | None = None, tol: float | None = None) -> TensorRing:
         """Approximate the tensor by a ring of lower rank, never forming the dense tensor.
@@ -510,9 +546,44 @@ class TensorRing:
         >>> (ring + ring).round(tol=1e-6).rank
         (2, 3, 2)
         """
-        return self._like(round_cores(self._cores, rank, tol))
+        return self._like(round_cores(self._host, rank, tol))
 
     # To and from elsewhere ------------------------------------------------------------------------------
+
+    def to(self, device: Any) -> TensorRing:
+        """The same ring with its cores elsewhere.
+
+        Parameters
+        ----------
+        device : str or device
+            A device of the library that the cores are of, as that library names it: ``"cpu"``, ``"cuda"``. Cores of
+            NumPy stay for "cpu", and become torch tensors for any other device. ``"numpy"`` gives NumPy's arrays.
+
+        Examples
+        --------
+        >>> import array_api_strict as xp
+        >>> ring = TensorRing([xp.ones((1, 2, 1), device=xp.Device("device1"))])
+        >>> ring.to(xp.Device("device2")).device
+        array_api_strict.Device('device2')
+        >>> ring.to("numpy").cores[0].shape
+        (1, 2, 1)
+        """
+        stays = isinstance(device, str) and device == "cpu" and self._place is None
+        if stays or (isinstance(device, str) and device == "numpy"):
+            return self.at(None)
+        return self.at(named_place(device, self._place))
+
+    @property
+    def place(self) -> Place | None:
+        """The library and the device of the cores; None of NumPy's arrays."""
+        return self._place
+
+    def at(self, place: Place | None) -> TensorRing:
+        """The same ring with its cores at a place that another ring has; None: as NumPy's arrays."""
+        if place == self._place:
+            return self
+        cores = self._host if place is None else [place.put(core) for core in self._host]
+        return TensorRing(cores, names=self._names, units=self._units)
 
     def save(
         self,
@@ -543,7 +614,7 @@ class TensorRing:
         """
         from ringlet.store.ringfile import save_ring
 
-        return save_ring(self, path, force=force, precision=precision, error=error)
+        return save_ring(self.to("numpy"), path, force=force, precision=precision, error=error)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> TensorRing:
@@ -565,7 +636,7 @@ class TensorRing:
             from tensorly.tr_tensor import TRTensor
         except ImportError as error:
             raise MissingDependencyError("to_tensorly needs TensorLy: pip install tensorly") from error
-        return TRTensor([core.copy() for core in self._cores])
+        return TRTensor([core.copy() for core in self._host])
 
     @classmethod
     def from_tensorly(cls, tr: Any) -> TensorRing:
@@ -582,8 +653,22 @@ class TensorRing:
 
     # Checks ---------------------------------------------------------------------------------------------
 
+    @property
+    def _host(self) -> tuple[Core, ...]:
+        """The cores as NumPy's arrays: what algebra and rounding, in float64, are computed from."""
+        if self._place is None:
+            return self._cores
+        if not hasattr(self, "_host_cores"):
+            fetched = frozen_cores([self._place.fetch(core) for core in self._cores])
+            object.__setattr__(self, "_host_cores", fetched)
+        return self._host_cores
+
     def _like(self, cores: Iterable[ArrayLike]) -> TensorRing:
-        return TensorRing(cores, names=self._names, units=self._units)
+        """A ring of these cores of NumPy, at the place of this one."""
+        return self._made(cores, self._names, self._units)
+
+    def _made(self, cores: Iterable[ArrayLike], names: Sequence[str] | None, units: str | None) -> TensorRing:
+        return TensorRing(cores, names=names, units=units).at(self._place)
 
     def _common_names(self, other: TensorRing) -> tuple[str, ...] | None:
         return self._names if other._names in (None, self._names) else None
@@ -591,6 +676,9 @@ class TensorRing:
     def _check_same_shape(self, other: object) -> None:
         if not isinstance(other, TensorRing):
             raise ArgumentTypeError(f"expected another TensorRing, not {type(other).__name__}")
+        if self._place != other._place:
+            places = [str(ring._place or "the host") for ring in (self, other)]
+            raise ArgumentError(f"the rings lie on {places[0]} and on {places[1]}; move one, e.g. ring.to('numpy')")
         if self.shape != other.shape:
             raise ArgumentError(f"the rings have different shapes: {self.shape} and {other.shape}")
         check_order("the other ring", other._names, "this one", self._names)
@@ -605,7 +693,7 @@ class TensorRing:
     def _even(self) -> Sequence[Core]:
         """Cores of about equal size, so that no product of some of them overflows or vanishes."""
         if not hasattr(self, "_even_cores"):
-            object.__setattr__(self, "_even_cores", balanced_cores(self._cores) or self._cores)
+            object.__setattr__(self, "_even_cores", balanced_cores(self._host) or self._host)
         return self._even_cores
 
     def _check_axes(self, axis: int | tuple[int, ...] | None, name: str = "axis") -> tuple[int, ...]:

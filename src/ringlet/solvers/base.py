@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ringlet.amounts import format_bytes, parse_bytes
+from ringlet.arrays import Place
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor, Placement
@@ -82,6 +83,8 @@ class Problem:
         The cluster that passes over the data run on.
     choice : RankChoice, optional
         The fit has to find the rank, and `rank` is what it starts with.
+    device : Place, optional
+        The device that passes over the data run on.
     """
 
     source: Source
@@ -91,6 +94,7 @@ class Problem:
     init: TensorRing | Sequence[NDArray[Any]] | None = None
     executor: DaskExecutor | None = None
     choice: RankChoice | None = None
+    device: Place | None = None
 
     def place(self) -> AbstractContextManager[Placement | None]:
         """The source on the cluster, for as long as the context is open; None without a cluster."""

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.arrays import place_of
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.sources.base import Source
 from ringlet.sources.chunked import ChunkedSource
+from ringlet.sources.device_arrays import DeviceSource, device_source
 from ringlet.sources.files import load
 from ringlet.sources.groups import group_mask, group_source, unused_mask
 from ringlet.sources.labels import Labels
@@ -18,9 +20,8 @@ from ringlet.sources.mask_values import where_known
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.stores import check_coordinates, refuse_sparse, store_source
 from ringlet.sources.tables import check_index, table_source
-from ringlet.sources.torch_tensors import torch_source
 
-__all__ = ["as_source", "check_dtype", "with_mask", "without_labels", "without_value"]
+__all__ = ["as_source", "check_dtype", "source_in_place", "with_mask", "without_labels", "without_value"]
 
 _MOST_MODES = 62  # NumPy has arrays of 64, and a core update needs two more than the data
 
@@ -64,6 +65,37 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     return source
 
 
+def source_in_place(data: Any, mask: Any = None) -> ArraySource | ChunkedSource | DeviceSource:
+    """Like `as_source`, but arrays of other libraries than NumPy stay where they are, and so does their mask.
+
+    Examples
+    --------
+    >>> import array_api_strict as xp
+    >>> there = xp.Device("device1")
+    >>> source_in_place(xp.ones((2, 3), device=there), xp.ones((2, 3), dtype=xp.bool)).shape
+    Traceback (most recent call last):
+    ringlet.errors.ArgumentError: mask lies on array_api_strict.Device('CPU_DEVICE') of array_api_strict, but the data \
+on array_api_strict.Device('device1') of array_api_strict; move one of them
+    """
+    placed = device_source(data)
+    if placed is None:
+        return as_source(data, mask)
+    _check_tensor(placed)
+    if mask is None:
+        return placed
+    given = device_source(mask, "mask")
+    if given is not None and given.place != placed.place:
+        raise ArgumentError(f"mask lies on {given.place}, but the data on {placed.place}; move one of them")
+    if given is None:
+        blank = np.broadcast_to(np.uint8(0), placed.shape)
+        known = with_mask(ArraySource(blank), mask)
+        whole = tuple(slice(0, length) for length in placed.shape)
+        _, observed = known.read(whole)
+        return placed if observed is None else replace(placed, mask=placed.place.put(observed))
+    _check_mask(given, placed.shape)
+    return replace(placed, mask=given.array)
+
+
 def _source_of(name: str, given: Any) -> ArraySource | ChunkedSource:
     if isinstance(given, ArraySource | ChunkedSource):
         return given
@@ -73,10 +105,13 @@ def _source_of(name: str, given: Any) -> ArraySource | ChunkedSource:
         masked = None if given.mask is np.ma.nomask else np.ma.getmaskarray(given)
         return ArraySource(given.data, masked=masked)
     refuse_sparse(name, given)
-    for convert in (group_source, store_source, table_source, torch_source):
+    for convert in (group_source, store_source, table_source):
         source = convert(given, name)
         if source is not None:
             return source
+    placed = device_source(given, name)
+    if placed is not None:
+        return placed.on_host()
     return ArraySource(_as_array(name, given))
 
 
@@ -89,7 +124,15 @@ def with_mask(source: ArraySource | ChunkedSource, mask: Any) -> ArraySource | C
         )
     if isinstance(mask, str | os.PathLike):
         mask = load_mask(mask, source.shape)
+    place = place_of(mask, "mask")
+    if place is not None and not place.on_host:
+        raise ArgumentError(f"mask lies on {place}, but the data on the host; move one of them")
     observed = group_mask(mask) or _source_of("mask", mask)
+    _check_mask(observed, source.shape)
+    return where_known(source, observed)
+
+
+def _check_mask(observed: Source, shape: tuple[int, ...]) -> None:
     if observed.dtype != np.bool_:
         raise ArgumentTypeError(
             f"mask has dtype {observed.dtype}; give a bool array, True = observed, e.g. mask.astype(bool), or the path "
@@ -97,9 +140,8 @@ def with_mask(source: ArraySource | ChunkedSource, mask: Any) -> ArraySource | C
         )
     if isinstance(observed, ChunkedSource) and observed.masks:
         raise ArgumentTypeError("mask holds masked arrays; give plain truth values, True = observed")
-    if observed.shape != source.shape:
-        raise ArgumentError(f"mask has shape {observed.shape} but the data have shape {source.shape}; they must agree")
-    return where_known(source, observed)
+    if observed.shape != shape:
+        raise ArgumentError(f"mask has shape {observed.shape} but the data have shape {shape}; they must agree")
 
 
 def without_value(source: ArraySource | ChunkedSource, value: float) -> ArraySource | ChunkedSource:
@@ -116,7 +158,7 @@ def without_value(source: ArraySource | ChunkedSource, value: float) -> ArraySou
 
 def without_labels(source: Source) -> tuple[Source, Labels | None]:
     """The source without the labels of the object that was given, which only results need, and these labels."""
-    if isinstance(source, ArraySource | ChunkedSource):
+    if isinstance(source, ArraySource | ChunkedSource | DeviceSource):
         return replace(source, labels=None), source.labels
     return source, None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError
 from ringlet.sources.base import Source, aligned_blocks, slabs
+from ringlet.sources.device_arrays import DeviceSource
 
 __all__ = ["Survey", "look_over", "survey"]
 
@@ -86,26 +87,32 @@ def _look(source: Source, _shared: None, blocks: Sequence[tuple[slice, ...]]) ->
     shape = source.shape
     counts = [np.zeros(length, np.int64) for length in shape]
     minimum, maximum = np.inf, -np.inf
+    summary = source.summary if isinstance(source, DeviceSource) else partial(_summary, source)
     for block in blocks:
-        values, observed = source.read(block)
-        if observed is None:
-            low, high = values.min(), values.max()
-            for mode, chosen in enumerate(block):
-                counts[mode][chosen] += values.size // values.shape[mode]
-        else:
-            kept = values[observed]
-            if not kept.size:
-                continue
-            low, high = kept.min(), kept.max()
-            for mode, chosen in enumerate(block):
-                others = tuple(other for other in range(len(shape)) if other != mode)
-                counts[mode][chosen] += np.count_nonzero(observed, axis=others)
+        low, high, found = summary(block)
+        if not found[0].any():
+            continue
         if not (np.isfinite(low) and np.isfinite(high)):
+            values, observed = source.read(block)
             infinite = np.isinf(values) if observed is None else np.isinf(values) & observed
             first = np.argwhere(infinite)[0] + [chosen.start for chosen in block]
             raise ArgumentError(
                 f"data is infinite at index {tuple(int(i) for i in first)}; "
                 "mark such entries as missing (NaN, or False in the mask)"
             )
-        minimum, maximum = min(minimum, float(low)), max(maximum, float(high))
+        for mode, chosen in enumerate(block):
+            counts[mode][chosen] += found[mode]
+        minimum, maximum = min(minimum, low), max(maximum, high)
     return Survey(minimum, maximum, counts)
+
+
+def _summary(source: Source, block: tuple[slice, ...]) -> tuple[float, float, list[NDArray[np.int64]]]:
+    """Least and largest observed entry of a block, and the observed entries of every slice of every mode."""
+    values, observed = source.read(block)
+    modes = range(values.ndim)
+    if observed is None:
+        counts = [np.full(length, values.size // length) for length in values.shape]
+        return float(values.min()), float(values.max()), counts
+    counts = [np.count_nonzero(observed, axis=tuple(other for other in modes if other != mode)) for mode in modes]
+    kept = values[observed]
+    return (float(kept.min()), float(kept.max()), counts) if kept.size else (np.inf, -np.inf, counts)

@@ -39,6 +39,7 @@ def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
         "seed": problem.seed,
         "init": None if problem.init is None else _hash_cores(problem.init),
         "solver": type(solver).__name__,
+        **({} if problem.device is None else {"device": str(problem.device)}),
         **parameters,
     }
 

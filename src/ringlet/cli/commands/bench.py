@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import click
 
 from ringlet.amounts import format_bytes
+from ringlet.bench.arrays import measure_arrays
 from ringlet.bench.cases import CASES
 from ringlet.bench.evaluation import measure_evaluation
 from ringlet.bench.extension import measure_extension, moving_video, read_video
@@ -55,6 +56,13 @@ def _startup(_sweeps: int) -> Measured:
         ("ringlet --help", f"{found.help:.2f}"),
     ]
     return ("start-up", "seconds"), rows, found.as_dict()
+
+
+def _arrays(sweeps: int) -> Measured:
+    found = [result.as_dict() for result in measure_arrays(sweeps=sweeps)]
+    columns = ("numpy", "there", "numpy_over_there", "difference")
+    rows = [(result["device"], result["case"], *(f"{result[name]:.3g}" for name in columns)) for result in found]
+    return ("device", "case", "NumPy s", "there s", "ratio", "difference"), rows, found
 
 
 def _peers(sweeps: int) -> Measured:
@@ -105,6 +113,7 @@ class _Bench(click.Command):
 @click.command(name="bench", cls=_Bench)
 @click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, *_MEASURES, "extend"]), nargs=-1)
 @click.option("--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Sweeps to take the median of.")
+@click.option("--arrays", is_flag=True, help="Time torch tensors on the CPU beside NumPy's arrays.")
 @click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
 @click.option(
     "--picture",
@@ -119,6 +128,7 @@ class _Bench(click.Command):
 def command(
     names: tuple[str, ...],
     sweeps: int,
+    arrays: bool,
     alone: bool,
     picture: Path | None,
     data: Path | None,
@@ -138,7 +148,7 @@ def command(
     if picture is not None:
         check_outputs([picture], force=force)
         import_matplotlib()  # before the work, not after it
-    chosen = names or (*CASES, *_MEASURES, "extend")
+    chosen = names or (() if arrays else (*CASES, *_MEASURES, "extend"))
     if "peers" in chosen:
         import_tensorly()
     results, measured = [], {}
@@ -148,6 +158,9 @@ def command(
             results.append(measure_case(CASES[name], sweeps=sweeps, others=not alone))
         else:
             measured[name] = _extend(data) if name == "extend" else _MEASURES[name](sweeps)
+    if arrays:
+        click.echo("measuring arrays ...", err=True)
+        measured["arrays"] = _arrays(sweeps)
     if picture is not None and results:
         with atomic_output(picture) as temporary:
             draw_parts(results, temporary)

@@ -17,6 +17,7 @@ from ringlet.sampling import ChunkDraw, Purpose, draw_entries, draw_subtensor, s
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.cluster_regions import ClusterRegions
 from ringlet.solvers.engine.core_plan import plan_core
+from ringlet.solvers.engine.device_pass import DevicePass
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.prefetch import Ahead, hold
 from ringlet.solvers.engine.regions import RegionPass, Regions
@@ -61,7 +62,8 @@ class Engine:
         self._sampling, self._by_rows = sampling, sampling.by_rows
         self._data_range = data_range
         self.resources = resources
-        self._here = Resources(workspace=resources.workspace, profile=resources.profile)  # for small passes
+        # for small passes
+        self._here = Resources(workspace=resources.workspace, profile=resources.profile, device=resources.device)
         self._chunk_draws: list[ChunkDraw] | None = None
         self._held: Ahead[Moment, ArraySource] | None = None
         self._regions: Regions | None = None
@@ -121,7 +123,7 @@ class Engine:
             source = sketch.source
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
         pilot = Sketch(source, sketch.mode, index, cores)
-        return StreamedPass(pilot, self._data_range, self._here).residuals()
+        return self._over(pilot, self._here).residuals()
 
     def pass_over(self, sketch: Sketch, mode: int, plan: FitPlan) -> Pass:
         """The pass that core `mode` is updated from."""
@@ -129,21 +131,21 @@ class Engine:
         placement = resources.placement
         if regions is None:
             room = None
-            if plan.cores[mode].keeps_weights:
+            if resources.device is None and plan.cores[mode].keeps_weights:
                 dtype = sketch.cores[sketch.mode].dtype
                 room = resources.workspace.array("kept weights", (plan.kept_entries,), dtype)
-            return StreamedPass(sketch, self._data_range, resources, room)
+            return self._over(sketch, resources, room)
         if placement is not None and len(regions.blocks) >= placement.slots:
             return ClusterRegions(regions.blocks, sketch, self._data_range, placement)
 
-        def over(number: int, cores: list[Core]) -> StreamedPass:
+        def over(number: int, cores: list[Core]) -> Pass:
             if placement is None:
                 held = regions.held(number)
                 part = Sketch(held, mode, tuple(map(np.arange, held.shape)), cores)
             else:
                 index = tuple(np.arange(span.start, span.stop) for span in regions.blocks[number])
                 part = Sketch(sketch.source, mode, index, cores)
-            return StreamedPass(part, self._data_range, resources)
+            return self._over(part, resources)
 
         return RegionPass(regions.blocks, sketch.cores, mode, over)
 
@@ -152,6 +154,14 @@ class Engine:
         for reader in (self._held, self._regions):
             if reader is not None:
                 reader.close()
+
+    def _over(
+        self, sketch: Sketch, resources: Resources, weights_room: Floats | None = None
+    ) -> StreamedPass | DevicePass:
+        """A pass over a sketch: on the device, if there is one."""
+        if resources.device is None:
+            return StreamedPass(sketch, self._data_range, resources, weights_room)
+        return DevicePass(sketch, self._data_range, resources.device, resources)
 
     def _index(self, moment: Moment, columns: int | None = None) -> Indices:
         """Indices used of every mode, all of the mode that is updated."""

@@ -10,7 +10,7 @@ from ringlet.robust import Kernel
 from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.fit_plan import REGION_ENTRIES
 from ringlet.solvers.engine.prefetch import Ahead, hold
-from ringlet.solvers.engine.streamed_pass import StreamedPass
+from ringlet.solvers.engine.streamed_pass import Pass
 from ringlet.sources import ArraySource, Source
 from ringlet.sources.base import aligned_blocks
 
@@ -68,7 +68,7 @@ class RegionPass:
         regions: Sequence[tuple[slice, ...]],
         cores: list[Core],
         mode: int,
-        over: Callable[[int, list[Core]], StreamedPass],
+        over: Callable[[int, list[Core]], Pass],
     ) -> None:
         self._regions = regions
         self._cores = cores
@@ -90,6 +90,6 @@ class RegionPass:
             for number, block in enumerate(self._regions)
         )
 
-    def _pass(self, number: int) -> StreamedPass:
+    def _pass(self, number: int) -> Pass:
         cores = [core[:, chosen, :] for core, chosen in zip(self._cores, self._regions[number], strict=True)]
         return self._over(number, cores)

@@ -1,7 +1,8 @@
 """The subchain as a linear operator: slices of core k forth to entries, residuals back to slices.
 
 ``forward(rows)`` is ``A_k S_k^T`` and ``adjoint(residuals)`` is ``Y S_k``, for a block of slices, without (or, where
-that is cheaper, with) the subchain being formed. All large products are single matrix products.
+that is cheaper, with) the subchain being formed. All large products are single matrix products. They are written for
+arrays of any library; `Products` says where their results go.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +14,37 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ringlet.arrays import Device, namespace
 from ringlet.execution import Placement, Profile
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, merge
 from ringlet.solvers.engine.core_plan import CorePlan
 
-__all__ = ["Operator", "Resources", "Workspace", "build_operator"]
+__all__ = ["FreshProducts", "Operator", "Products", "Resources", "Workspace", "build_operator"]
+
+
+class Products(Protocol):
+    """Where the results of large matrix products go."""
+
+    def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
+        """``left @ right``, of this shape; the previous result of the same name and dtype may be void."""
+        ...
+
+    def contiguous(self, array: Any) -> Any:
+        """The array as products read it best."""
+        ...
+
+
+class FreshProducts:
+    """Every result in memory of its own, as libraries other than NumPy have it: they keep a pool themselves."""
+
+    def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:  # noqa: ARG002
+        """``left @ right``."""
+        return left @ right
+
+    def contiguous(self, array: Any) -> Any:
+        """The array as it is."""
+        return array
 
 
 class Workspace(local):
@@ -35,6 +61,14 @@ class Workspace(local):
             flat = self._arrays[name, dtype] = np.zeros(size, dtype)
         return flat[:size].reshape(shape)
 
+    def product(self, name: str, left: Floats, right: Floats, shape: tuple[int, ...]) -> Floats:
+        """``left @ right``, in array `name`."""
+        return np.matmul(left, right, out=self.array(name, shape, left.dtype))
+
+    def contiguous(self, array: Floats) -> Floats:
+        """The array, copied unless it lies in C order."""
+        return np.ascontiguousarray(array)
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -49,6 +83,8 @@ class Resources:
     profile : Profile or None
         Records where the time goes: gather, forward, weights, adjoint, search, Gram, solve.
     workspace : Workspace
+    device : Device or None
+        Passes run there, on arrays of its library.
     part : callable
         ``part(name)`` is a context whose time counts towards a part of the profile, if there is one.
     """
@@ -57,6 +93,7 @@ class Resources:
     placement: Placement | None = None
     profile: Profile | None = None
     workspace: Workspace = field(default_factory=Workspace)
+    device: Device | None = None
     part: Callable[[str], AbstractContextManager[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -75,28 +112,30 @@ class Operator(Protocol):
         ...
 
 
-def build_operator(plan: CorePlan, cores: Sequence[Core], workspace: Workspace) -> Operator:
+def build_operator(plan: CorePlan, cores: Sequence[Core], products: Products) -> Operator:
     """Merge the sampled cores as planned.
 
     Parameters
     ----------
     plan : CorePlan
-    cores : sequence of arrays
+    cores : sequence of arrays of one library
         All cores, sampled (and tiled) already; core k itself is not looked at.
-    workspace : Workspace
+    products : Products
     """
+    xp = namespace(cores[plan.first[0]])
     first = _in_data_order([cores[mode] for mode in plan.first], plan.first)
     if not plan.second:
         b, columns, a = first.shape
-        return _Subchain(np.ascontiguousarray(first.transpose(2, 0, 1)).reshape(a * b, columns), workspace)
+        matrix = products.contiguous(xp.permute_dims(first, (2, 0, 1)))
+        return _Subchain(xp.reshape(matrix, (a * b, columns)), products)
     second = _in_data_order([cores[mode] for mode in plan.second], plan.second)
     if plan.flipped:
-        first, second = first.swapaxes(0, 2), second.swapaxes(0, 2)
+        first, second = xp.permute_dims(first, (2, 1, 0)), xp.permute_dims(second, (2, 1, 0))
     return _Split(  # from (beta, jF, c) and (c, jS, alpha)
-        np.ascontiguousarray(first.transpose(2, 0, 1)),
-        np.ascontiguousarray(second.transpose(0, 2, 1)),
+        products.contiguous(xp.permute_dims(first, (2, 0, 1))),
+        products.contiguous(xp.permute_dims(second, (0, 2, 1))),
         plan.flipped,
-        workspace,
+        products,
     )
 
 
@@ -105,10 +144,11 @@ def _in_data_order(cores: Sequence[Core], modes: Sequence[int]) -> Core:
     merged = merge(cores)
     if list(modes) == sorted(modes):
         return merged
-    left, _, right = merged.shape
-    axes = np.argsort(modes)
-    unmerged = merged.reshape(left, *[core.shape[1] for core in cores], right)
-    return unmerged.transpose(0, *(axes + 1), len(modes) + 1).reshape(merged.shape)
+    xp, (left, _, right) = namespace(merged), merged.shape
+    axes = [1 + modes.index(mode) for mode in sorted(modes)]
+    unmerged = xp.reshape(merged, (left, *[core.shape[1] for core in cores], right))
+    ordered: Core = xp.reshape(xp.permute_dims(unmerged, (0, *axes, len(modes) + 1)), merged.shape)
+    return ordered
 
 
 @dataclass(frozen=True)
@@ -116,11 +156,11 @@ class _Subchain:
     """S_k^T formed, as a matrix (a*b, J)."""
 
     matrix: Floats
-    workspace: Workspace
+    products: Products
 
     def forward(self, rows: Floats, name: str) -> Floats:
-        out = self.workspace.array(name, (len(rows), self.matrix.shape[1]), rows.dtype)
-        return np.matmul(rows, self.matrix, out=out)
+        entries: Floats = self.products.product(name, rows, self.matrix, (rows.shape[0], self.matrix.shape[1]))
+        return entries
 
     def adjoint(self, residuals: Floats) -> Floats:
         return residuals @ self.matrix.T
@@ -137,30 +177,40 @@ class _Split:
         Rows hold slices as (beta, alpha) instead of (alpha, beta).
     """
 
-    def __init__(self, first: Floats, second: Floats, flipped: bool, workspace: Workspace) -> None:
+    def __init__(self, first: Floats, second: Floats, flipped: bool, products: Products) -> None:
+        c, self._alpha, columns_second = second.shape
+        self._xp = namespace(first)
         self._first = first
-        self._second = second.reshape(-1, second.shape[2])
-        self._alpha = second.shape[1]
+        self._second = self._xp.reshape(second, (c * self._alpha, columns_second))
         self._flipped = flipped
-        self._workspace = workspace
+        self._products = products
 
     def forward(self, rows: Floats, name: str) -> Floats:
-        c, beta, columns_first = self._first.shape
-        count, alpha = len(rows), self._alpha
-        slices = rows.reshape(count, beta, alpha) if self._flipped else rows.reshape(count, alpha, beta)
-        turned = slices.transpose(2, 0, 1) if self._flipped else slices.transpose(1, 0, 2)  # (alpha, B, beta)
-        between = self._workspace.array("between", (c, alpha * count, columns_first), rows.dtype)
-        np.matmul(turned.reshape(alpha * count, beta), self._first, out=between)  # T = A_i first
-        out = self._workspace.array(name, (count * columns_first, self._second.shape[1]), rows.dtype)
-        np.matmul(between.reshape(c * alpha, count * columns_first).T, self._second, out=out)  # M_i = T^T second
-        return out.reshape(count, -1)
+        xp, (c, beta, columns_first) = self._xp, self._first.shape
+        count, alpha, columns_second = rows.shape[0], self._alpha, self._second.shape[1]
+        slices = xp.reshape(rows, (count, beta, alpha) if self._flipped else (count, alpha, beta))
+        turned = xp.permute_dims(slices, (2, 0, 1) if self._flipped else (1, 0, 2))  # (alpha, B, beta)
+        between = self._products.product(  # T = A_i first
+            "between", xp.reshape(turned, (alpha * count, beta)), self._first, (c, alpha * count, columns_first)
+        )
+        entries = self._products.product(  # M_i = T^T second
+            name,
+            xp.reshape(between, (c * alpha, count * columns_first)).T,
+            self._second,
+            (count * columns_first, columns_second),
+        )
+        return xp.reshape(entries, (count, columns_first * columns_second))  # type: ignore[no-any-return]
 
     def adjoint(self, residuals: Floats) -> Floats:
-        c, beta, columns_first = self._first.shape
-        count, alpha = len(residuals), self._alpha
-        between = self._workspace.array("between", (c * alpha, count * columns_first), residuals.dtype)
-        np.matmul(self._second, residuals.reshape(count * columns_first, -1).T, out=between)  # U = second Y_i^T
-        parts = between.reshape(c, alpha * count, columns_first) @ self._first.transpose(0, 2, 1)
-        turned = parts.sum(axis=0).reshape(alpha, count, beta)  # d_i = U first^T
+        xp, (c, beta, columns_first) = self._xp, self._first.shape
+        count, alpha, columns_second = residuals.shape[0], self._alpha, self._second.shape[1]
+        between = self._products.product(  # U = second Y_i^T
+            "between",
+            self._second,
+            xp.reshape(residuals, (count * columns_first, columns_second)).T,
+            (c * alpha, count * columns_first),
+        )
+        parts = xp.reshape(between, (c, alpha * count, columns_first)) @ xp.permute_dims(self._first, (0, 2, 1))
+        turned = xp.reshape(xp.sum(parts, axis=0), (alpha, count, beta))  # d_i = U first^T
         order = (1, 2, 0) if self._flipped else (1, 0, 2)
-        return np.asarray(turned.transpose(order).reshape(count, alpha * beta))
+        return xp.reshape(xp.permute_dims(turned, order), (count, alpha * beta))  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ringlet.arrays import Device
 from ringlet.errors import FormatError
 from ringlet.execution import Profile, Threads
 from ringlet.results.records import RunState, SweepReport
@@ -66,8 +67,9 @@ class RingRun:
 @contextmanager
 def start_run(settings: RobustRing, problem: Problem, profile: Profile | None = None) -> Iterator[RingRun]:
     """Begin a fit of a given rank; the driver sweeps it."""
-    with Threads(settings.threads) as threads, problem.place() as placement:
-        resources = Resources(threads.run, placement, profile)
+    opened = Device.opened(problem.device)
+    with Threads(settings.threads) as threads, problem.place() as placement, opened as device:
+        resources = Resources(threads.run, placement, profile, device=device)
         algorithm = Algorithm.of(settings, problem, resources)
         with closing(algorithm.engine):
             yield RingRun(algorithm)

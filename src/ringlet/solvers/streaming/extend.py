@@ -33,7 +33,9 @@ class RingExtender:
 
     def extend(self, fit: Fit, new_slices: Any, mask: Any, options: ExtendOptions) -> Fit:
         """The fit of the longer ring; slices without any observed entry repeat the last one."""
-        ring = fit.ring
+        home = fit.ring.place
+        ring = fit.ring.to("numpy")
+        fit = replace(fit, ring=ring)
         slices = checked_slices(ring, new_slices, options.mode, mask)
         if slices.survey.observed:
             ring, history, state = self._extended(fit, slices, options)
@@ -41,7 +43,7 @@ class RingExtender:
             ring, history, state = self._repeated(fit, slices)
         kernel = Kernel(history[-1].sigma, state.solver.kernel_loss)
         held = AppendedSource(slices.source, slices.mode, fit.ring.shape[slices.mode])
-        return Fit(ring, Status.DONE, history, held, kernel, RingExtender(state), _learned=fit._learned)
+        return Fit(ring.at(home), Status.DONE, history, held, kernel, RingExtender(state), _learned=fit._learned)
 
     def _extended(
         self, fit: Fit, slices: Slices, options: ExtendOptions

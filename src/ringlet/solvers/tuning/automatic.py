@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.arrays import Device
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.solvers.base import Problem
@@ -37,7 +38,8 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         beside += judging_memory(problem.source.shape)
     with ExitStack() as stack:
         threads = stack.enter_context(Threads(solver.threads))
-        resources = Resources(threads.run, stack.enter_context(held.seen.place()))
+        device = stack.enter_context(Device.opened(problem.device))
+        resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
         judge = None
         if judged and isinstance(problem.source, ArraySource):
