@@ -39,7 +39,7 @@ def run_suite(version: str, interpreter: Path) -> str:
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--upgrade", "pip"], check=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", "-e", ".[all]", "--group", "test"], check=True)
         (folder / "ready").touch()
-    command = [python, "-m", "pytest", "-n", "2", "-q", "src", "tests", "README.md", "docs"]
+    command = [python, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-q", "src", "tests", "README.md", "docs"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
     print(done.stdout)

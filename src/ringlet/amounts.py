@@ -43,14 +43,9 @@ def parse_bytes(amount: float | str, name: str = "memory") -> int:
         found = 0
     if 0 < found <= _MOST_BYTES:
         return found
-    is_long = (
-        len(amount) > _LONGEST_TEXT
-        if isinstance(amount, str)
-        else isinstance(amount, int) and abs(amount) > _MOST_BYTES
-    )
-    told = "(a long number)" if is_long else repr(amount)
     raise ArgumentError(
-        f"{name}={told} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes, at most 2**63"
+        f"{name}={_told(amount)} is not an amount of memory; write e.g. '2GB', '512MiB' or a number of bytes, at most "
+        "2**63"
     )
 
 
@@ -70,7 +65,17 @@ def parse_seconds(amount: float | str, name: str = "time") -> float:
         found = float(amount)
     if found > 0:
         return found
-    raise ArgumentError(f"{name}={amount!r} is not a time; write e.g. '60s', '5min', '1h' or a number of seconds")
+    raise ArgumentError(f"{name}={_told(amount)} is not a time; write e.g. '60s', '5min', '1h' or a number of seconds")
+
+
+def _told(amount: object) -> str:
+    """An amount for a message, unless it has very many digits."""
+    is_long = (
+        len(amount) > _LONGEST_TEXT
+        if isinstance(amount, str)
+        else isinstance(amount, int) and abs(amount) > _MOST_BYTES
+    )
+    return "(a long number)" if is_long else repr(amount)
 
 
 def format_bytes(amount: float) -> str:

@@ -327,7 +327,7 @@ class TestPlan:
         said = ringlet.plan(self.SHAPE, 5 if solver.fits_ring else None, solver=solver).memory
         assert said / 3 < self.peak(data, solver) < said
 
-    @pytest.mark.parametrize("shape", [(25, 25, 600), (4, 5, 10_000)])
+    @pytest.mark.parametrize("shape", [(25, 25, 600), (4, 5, 3000)])
     def test_memory_for_long_tubes_counts_their_transform(self, shape):
         solver = TNTV(sweeps=2, threads=1)
         data = np.random.default_rng(0).standard_normal(shape).astype(np.float32)

@@ -145,6 +145,13 @@ def test_summaries_end_with_the_estimated_error_and_the_share_judged_wrong(tmp_p
     assert content["validation_db"] == pytest.approx(20 * np.log10(np.ptp(photo) / content["validation"]), abs=2)
 
 
+def test_the_error_of_constant_data_has_no_decibels(tmp_path, run):
+    np.save(tmp_path / "x.npy", np.full((6, 6, 6), 101.0))
+    arguments = ("fit", tmp_path / "x.npy", "--rank", "1", "-o", tmp_path / "x.ring", "--force")
+    assert "nan" not in run(*arguments).stdout
+    assert json.loads(run(*arguments, "--json").stdout)["validation_db"] is None
+
+
 def test_a_ring_larger_than_its_data_gets_a_warning(tmp_path, run, photo):
     write_array(tmp_path / "in.png", photo[:12, :10])
     arguments = ("fit", tmp_path / "in.png", "--rank", "9,10,3", "-o", tmp_path / "x.ring", "--force")

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -46,6 +48,16 @@ def test_an_address_that_is_none_is_refused(array_file, tmp_path, run, address):
     result = run("fit", array_file, "--rank", "4", "-o", tmp_path / "x.ring", "--scheduler", address)
     assert result.exit_code == 2
     assert f"error: --scheduler {address} is no address".replace("  ", " ") in result.stderr
+
+
+def test_tls_without_certificates_is_one_line(array_file, tmp_path):
+    """In a process of its own: a client that was made in vain complained for ten seconds at the end of Python."""
+    command = [sys.executable, "-m", "ringlet", "fit", array_file, "--rank", "4", "-o", tmp_path / "x.ring"]
+    command += ["--scheduler", "tls://127.0.0.1:1"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: --scheduler tls://127.0.0.1:1 needs certificates")
+    assert result.stderr.count("\n") == 1
 
 
 def test_plan_tells_traffic_and_speedup_of_workers(run):

@@ -1,6 +1,9 @@
 """Stores through the command line: in and out of the same kind, a part at a time, and mistakes in one line."""
 
 import json
+import os
+import subprocess
+import sys
 import tracemalloc
 from contextlib import nullcontext
 
@@ -22,6 +25,11 @@ from ringlet.sources.files import load
 from ringlet.store.chunked_outputs import default_chunks
 
 CHUNKS = (40, 40, 3)
+
+
+def replace_by_fifo(file):
+    file.unlink()
+    os.mkfifo(file)
 
 
 @pytest.fixture
@@ -149,11 +157,28 @@ def test_mistakes_are_told_in_one_line_and_write_nothing(run, stores, arguments,
     assert not (stores / "y.ring").exists()
 
 
-def test_a_damaged_chunk_is_a_named_error(run, stores):
-    (stores / "x.zarr" / "c" / "1" / "1" / "0").write_bytes(b"no chunk")
-    result = run("fit", stores / "x.zarr", "--rank", "2", "-o", stores / "y.ring")
+@pytest.mark.parametrize("damage", [lambda chunk: chunk.write_bytes(b"no chunk"), replace_by_fifo])
+def test_a_damaged_chunk_is_one_line_that_names_the_store(stores, damage):
+    """In a process of its own: reads of other chunks that went on made Python print pages at its end."""
+    damage(stores / "x.zarr" / "c" / "1" / "1" / "0")
+    command = [sys.executable, "-m", "ringlet", "fit", stores / "x.zarr", "--rank", "2", "-o", stores / "y.ring"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith(f"error: {stores / 'x.zarr'}: ")
+    assert not (stores / "y.ring").exists()
+
+
+def test_damaged_entries_of_an_hdf5_file_are_a_named_error(run, tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = file.create_dataset("x", data=np.ones((40, 30)), chunks=(20, 30), compression="gzip")
+        place = dataset.id.get_chunk_info(1).byte_offset
+    with (tmp_path / "x.h5").open("r+b") as file:
+        file.seek(place)
+        file.write(b"no chunk")
+    result = run("fit", tmp_path / "x.h5", "--rank", "2", "-o", tmp_path / "y.ring")
     assert result.exit_code == 2
-    assert "the stored entries [0:120, 0:160, 0:3] cannot be read" in result.stderr
+    assert f"{tmp_path / 'x.h5'}: " in result.stderr
 
 
 def test_a_mask_in_a_store_counts(run, stores, photo):

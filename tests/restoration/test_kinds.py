@@ -141,7 +141,7 @@ def test_variables_of_different_dimensions_are_refused_by_name(wave):
 def test_a_table_comes_back_as_the_table():
     quick = {"rank": 1, "solver": ringlet.AWRTRD(sweeps=30)}
     values = 50 + 20 * np.outer(np.sin(np.arange(20) / 5) + 2, np.cos(np.arange(4) / 3) + 2)
-    table = pd.DataFrame(values, pd.date_range("2024-01-01", periods=20, name="day"), list("abcd"))
+    table = pd.DataFrame(values.copy(), pd.date_range("2024-01-01", periods=20, name="day"), list("abcd"))
     table["a"] = table["a"].astype("float32")
     table["c"] = table["c"].round().astype("Int64")
     table["d"] = table["d"].round().astype("Float64")

@@ -44,6 +44,12 @@ def test_other_arguments_name_a_number_beyond_floats(ring, tmp_path):
         ring[HUGE]
 
 
+@pytest.mark.parametrize("amount", [10**400, "9" * 400])
+def test_times_of_very_many_digits_are_not_shown(amount):
+    with pytest.raises(ArgumentError, match=r"time=\(a long number\) is not a time"):
+        decompose(X, 1, time=amount)
+
+
 def test_amounts_of_memory_that_no_machine_has_are_refused():
     for amount in ("9" * 400, "9" * 5000, "9" * 320 + "GB", 10**30, 10**5000, 1e300, "99999999999999TB"):
         with pytest.raises(ArgumentError, match="is not an amount of memory") as caught:

@@ -124,7 +124,7 @@ def data_file(kind):
                 source = load(damaged, max_size="100MB").source
                 source.read(tuple(slice(0, length) for length in source.shape))
         except RingletError as error:
-            if damaged.name not in str(error) and not isinstance(error, FormatError):
+            if damaged.name not in str(error):
                 raise ViolationError(f"the file is not named: {error}") from error
             if is_sound:
                 raise ViolationError(f"a sound file was refused: {error}") from error

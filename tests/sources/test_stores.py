@@ -242,7 +242,7 @@ def test_fill_values_of_hdf5_mean_missing_unless_they_are_zero(tmp_path):
 
 
 def test_fill_values_that_xarray_wrote_to_zarr_are_understood(tmp_path):
-    data = xarray.DataArray(np.zeros((4, 5)), dims=("a", "b"), name="x")
+    data = xarray.DataArray(np.ones((4, 5)), dims=("a", "b"), name="x")
     data.to_dataset().to_zarr(
         tmp_path / "x.zarr", encoding={"x": {"_FillValue": 5.5}}, zarr_format=3, consolidated=False
     )

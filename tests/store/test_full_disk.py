@@ -1,9 +1,13 @@
 """A disk that runs full: a named error, nothing temporary left, and what stood there before intact."""
 
+from io import BytesIO
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from full_disks import KINDS, SIZES, can_mount, fill_disk
+from ringlet.store.plain_files import ForgivingFile, write_npy
 
 
 @pytest.mark.skipif(not can_mount(), reason="file systems may not be mounted here")
@@ -16,9 +20,18 @@ def test_a_full_disk_is_an_error_that_leaves_everything_as_it_was(tmp_path, kind
 
 
 def test_npy_files_are_written_part_by_part_as_they_would_be_whole(tmp_path):
-    from ringlet.store.plain_files import write_npy
-
     x = np.arange(9_000_000, dtype=">i2").reshape(300, 100, 300)
     write_npy(tmp_path / "x.npy", x.__getitem__, x.shape, x.dtype)
     np.save(tmp_path / "y.npy", x)
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "y.npy").read_bytes()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_kept_error_holds_no_buffer():
+    """Python 3.13 complains of a buffer that is still in use when its owner ends."""
+    content = BytesIO(b"abc")
+    with ForgivingFile(Path("/dev/full")) as file:
+        file.write(content.getbuffer())
+        content.write(b"more than before")
+        with pytest.raises(OSError, match="No space left"):
+            file.check()

@@ -5,7 +5,7 @@ from math import pi, prod, sqrt
 from typing import Any
 
 import numpy as np
-import scipy.fft
+import scipy
 
 from ringlet.baselines.dense_completion import DenseCompletion, TubalRun, row_room, third_order
 from ringlet.baselines.dense_plan import DensePlan, checked

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.fft
+import scipy
 
 from ringlet.baselines.proximal import ModeSplit, Numbers, shrink, spectral_norm
 from ringlet.ring.arrays import Floats, Mapper

@@ -145,7 +145,8 @@ def _error_text(finished: Finished) -> str:
     if not isfinite(fit.validation):
         return "not estimated: no entries were held out"
     units = "" if fit.ring.units is None else f" {fit.ring.units}"
-    return f"about {fit.validation:.3g}{units} at entries that were not used ({finished.validation_db:.1f} dB)"
+    told = f"about {fit.validation:.3g}{units} at entries that were not used"
+    return told if isnan(finished.validation_db) else f"{told} ({finished.validation_db:.1f} dB)"
 
 
 def _content(finished: Finished, source: Path, written: Sequence[Path]) -> dict[str, Any]:

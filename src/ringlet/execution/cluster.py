@@ -25,19 +25,28 @@ def connected(address: str, *, seconds: float = _CONNECT_SECONDS) -> Iterator["C
         distributed.comm.get_address_host_port(address)  # a client that failed to connect takes long to close
     except ValueError as error:
         raise ArgumentError(f"scheduler={address!r} is no address: {error}; give e.g. tcp://10.0.0.1:8786") from error
-    try:
-        client = distributed.Client(address, timeout=seconds, set_as_default=False)
-    except TypeError as error:  # what Dask makes of tls:// where no certificates are set up
+    if address.startswith("tls:") and not _has_certificates():
         raise ArgumentError(
             f"scheduler={address!r} needs certificates; set them up in Dask's configuration (distributed.comm.tls), or "
             "connect a client with security= and give DaskExecutor(client)"
-        ) from error
+        )
+    try:
+        client = distributed.Client(address, timeout=seconds, set_as_default=False)
     except OSError as error:
         raise ExecutionError(
             f"no Dask scheduler answers at {address} within {seconds:g} s; is it running, and is that its address?"
         ) from error
     with client:
         yield client
+
+
+def _has_certificates() -> bool:
+    """Whether Dask's configuration has certificates for a client, or names a function that gives them."""
+    import dask
+    from distributed import Security
+
+    given = Security().get_connection_args("client")["ssl_context"]
+    return given is not None or dask.config.get("distributed.client.security-loader", None) is not None
 
 
 def check_cluster(client: "Client", within: float = _CONNECT_SECONDS) -> None:

@@ -62,7 +62,11 @@ def slabs(shape: Sequence[int], entries: int | None = None) -> list[tuple[slice,
     --------
     >>> [(block[1].start, block[1].stop) for block in slabs((2, 6), entries=4)]
     [(0, 2), (2, 4), (4, 6)]
+    >>> slabs((2, 0))
+    []
     """
+    if not prod(shape):
+        return []
     mode = max(range(len(shape)), key=lambda mode: shape[mode])
     step = max(1, (entries or _SLAB_ENTRIES) * shape[mode] // prod(shape))
     whole = [slice(0, length) for length in shape]

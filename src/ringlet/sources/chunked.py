@@ -48,6 +48,8 @@ class ChunkedSource:
         Attributes of packed entries, which say how to unpack them and what their unit is then.
     labels : Labels or None
         What the object that was given says of its entries, to give back the same kind.
+    path : str or None
+        The file or store that holds the array, which errors name.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class ChunkedSource:
     units: str | None = None
     packing: Mapping[str, Any] = field(default_factory=dict)
     labels: Labels | None = None
+    path: str | None = None
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -98,12 +101,17 @@ class ChunkedSource:
     def _stored(self, block: tuple[slice, ...]) -> NDArray[Any]:
         try:
             return np.asarray(self.array[block])
+        except FormatError as error:
+            raise FormatError(self._named(error)) from error.__cause__
         except (RingletError, MemoryError):
             raise
         except Exception as error:  # libraries and their codecs document no set of exceptions
             spans = ", ".join(f"{span.start}:{span.stop}" for span in block)
             reason = f"{type(error).__name__}: {error}"
-            raise FormatError(f"the stored entries [{spans}] cannot be read: {reason}") from error
+            raise FormatError(self._named(f"the stored entries [{spans}] cannot be read: {reason}")) from error
+
+    def _named(self, told: object) -> str:
+        return f"{told}" if self.path is None else f"{self.path}: {told}"
 
     def _pieces(self, block: Block) -> list[list["_ChunkPart"]]:
         """What to read of every mode, one chunk after the other; of modes given as slices, several at a time."""

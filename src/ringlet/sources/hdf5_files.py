@@ -103,6 +103,7 @@ def hdf5_source(dataset: Any, rules: ReadRules) -> ChunkedSource:
         names=mode_names(_labels(attributes.get(_LABELS), len(dataset.shape))),
         units=told_units(attributes),
         packing=told_packing(attributes),
+        path=dataset.file.filename,
     )
     if not sizes and rules.absent == "missing":
         return source  # it is stored as a whole

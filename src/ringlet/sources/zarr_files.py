@@ -3,10 +3,12 @@
 Imported only where zarr is needed.
 """
 
+import asyncio
 import os
 import re
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 import zarr
 from numpy.typing import NDArray
+from zarr.core.sync import sync
 from zarr.storage import LocalStore
 
 from ringlet.errors import FormatError
@@ -96,6 +99,36 @@ class _GuardedStore(LocalStore):
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _ZarrArray:
+    """An array of which a read that fails has ended as a whole.
+
+    Zarr reads several chunks at a time. After an error the others go on, and if Python ends meanwhile, it prints pages
+    about them.
+    """
+
+    array: Any
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the stored entries."""
+        dtype: np.dtype[Any] = self.array.dtype
+        return dtype
+
+    def __getitem__(self, block: tuple[slice, ...]) -> NDArray[Any]:
+        try:
+            return np.asarray(self.array[block])
+        except Exception:
+            sync(_end_of_reads())
+            raise
+
+
+async def _end_of_reads() -> None:
+    """Wait for all that zarr is reading; errors of it do not matter."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)
+
+
 def zarr_source(array: Any, rules: ReadRules) -> ChunkedSource:
     """An array as a source."""
     store, on_disk = array.store, isinstance(array.store, LocalStore)
@@ -107,12 +140,13 @@ def zarr_source(array: Any, rules: ReadRules) -> ChunkedSource:
         check_size(prod(sizes) * array.dtype.itemsize, rules.max_size, "a chunk")
     names = getattr(array.metadata, "dimension_names", None) or array.attrs.get("_ARRAY_DIMENSIONS")
     source = ChunkedSource(
-        array,
+        _ZarrArray(array),
         regular_chunks(array.shape, array.chunks),
         told_missing(array.dtype, array.attrs, array.fill_value),
         names=mode_names(names),
         units=told_units(array.attrs),
         packing=told_packing(array.attrs),
+        path=str(store.root) if on_disk else None,
     )
     return with_absent(source, _stored_chunks(array, sizes, rules) if on_disk else None, sizes, array.fill_value, rules)
 

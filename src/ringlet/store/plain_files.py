@@ -81,7 +81,7 @@ class ForgivingFile(io.RawIOBase):
         try:
             return action() if self.error is None else otherwise
         except OSError as error:
-            self.error = error
+            self.error = error.with_traceback(None)  # whose frames would keep the buffers of who writes
             return otherwise
 
     def write(self, content: Any) -> int:
