@@ -1,5 +1,6 @@
 """Code in a child process that may take only so much more memory than it has after its imports, and so much time."""
 
+import re
 import subprocess
 import sys
 
@@ -37,3 +38,8 @@ def run_limited(code, path, *, memory=400_000_000, seconds=60):
     )
     assert done.returncode == 0, f"exit code {done.returncode}\n{done.stderr[-2000:]}"
     return done.stdout
+
+
+def without_age(stderr):
+    """What a process says, without the warnings in which old versions of libraries tell their own age."""
+    return re.sub(r"(.*DeprecationWarning: .*\n  .*|warning: .* deprecated .*)\n", "", stderr)
