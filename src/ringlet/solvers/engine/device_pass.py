@@ -208,7 +208,7 @@ def device_plan(plan: CorePlan, entries: int) -> CorePlan:
     >>> plan = plan_core((1920, 200, 3, 50), (80, 80, 3, 20), 0)
     >>> large = device_plan(plan, 1 << 24)
     >>> large.block, large.tile_mode, device_plan(plan, 1000).tile
-    (559, None, 6)
+    (466, None, 6)
     """
     free = replace(plan, tile_mode=None, tile=0)
     if plan.columns > entries:

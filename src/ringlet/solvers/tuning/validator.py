@@ -31,6 +31,7 @@ _DECIBEL = 10 / log(10)  # in the logarithm of a power
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
 _TRUSTED = 0.5  # probability of being right from which an entry counts
 _LEAST_TRUSTED = 0.2  # of the held-out entries: if fewer are right, the judgement says nothing
+_FEWEST_DOUBTED = 30  # held-out entries that are doubted: fewer say nothing of the others
 _FAR, _ROUNDS = 3.0, 6  # deviations beyond which the median leaves residuals out, and rounds to find them
 
 
@@ -188,10 +189,13 @@ class Validator:
 
         Mean squares are compared, with a near and a far limit to what an entry may count: the near one keeps errors
         from counting that a model has given in to, the far one sees what it is good for to come nearer to right
-        entries. By how much the model has moved at believed entries, on average, does not count at doubted ones.
+        entries. By how much the model has moved at believed entries, on average, does not count at doubted ones. Too few
+        doubted entries prove nothing: minus infinity.
         """
         known = self._at_probes(weights)
         believed = known >= _TRUSTED
+        if np.count_nonzero((known > 0) & ~believed) < _FEWEST_DOUBTED:
+            return -inf
         moved = float(np.mean((old - new)[believed])) if believed.any() else 0.0
         both = old, np.where(believed, new, new + moved)
         shares = self._shares * (known > 0)
