@@ -187,10 +187,10 @@ class Validator:
     def certainty_with_doubted(self, new: Array64, old: Array64, weights: NDArray[np.floating[Any]]) -> float:
         """By how many standard errors a new model is better, if doubted entries count, too: those with little weight.
 
-        Mean squares are compared, with a near and a far limit to what an entry may count: the near one keeps errors
-        from counting that a model has given in to, the far one sees what it is good for to come nearer to right
-        entries. By how much the model has moved at believed entries, on average, does not count at doubted ones. Too few
-        doubted entries prove nothing: minus infinity.
+        Mean squares are compared, with a near and a far limit to what an entry may count, and both have to agree. With
+        the near one, a model gains little by giving in to errors; with the far one, it gains by coming nearer to right
+        entries. By how much the model has moved at believed entries, on average, does not count at doubted ones. Of too
+        few doubted entries the answer is minus infinity.
         """
         known = self._at_probes(weights)
         believed = known >= _TRUSTED
