@@ -76,34 +76,22 @@ format: .venv/ready
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
 	@touch $@
 
-.venv-demo/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-demo
-	.venv-demo/bin/python -m pip install --quiet --upgrade pip
-	.venv-demo/bin/python -m pip install --quiet --editable '.[demo]'
-	@touch $@
-
 .venv-min/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-min
 	.venv-min/bin/python -m pip install --quiet --upgrade pip uv
 	.venv-min/bin/uv pip install --quiet --python .venv-min/bin/python --resolution lowest-direct --editable '.[all]' --group test
 	@touch $@
 
-.venv-coverage/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-coverage
-	.venv-coverage/bin/python -m pip install --quiet --upgrade pip
-	.venv-coverage/bin/python -m pip install --quiet --editable '.[all]' --group coverage
-	@touch $@
+# What else is installed, and where.
+.venv-demo/ready: WITH = --editable '.[demo]'
+.venv-coverage/ready: WITH = --editable '.[all]' --group coverage
+.venv-release/ready: WITH = --group release
+.venv-docs/ready: WITH = --editable '.[all,testing]' --group docs
 
-.venv-release/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-release
-	.venv-release/bin/python -m pip install --quiet --upgrade pip
-	.venv-release/bin/python -m pip install --quiet --group release
-	@touch $@
-
-.venv-docs/ready: pyproject.toml
-	$(PYTHON) -m venv .venv-docs
-	.venv-docs/bin/python -m pip install --quiet --upgrade pip
-	.venv-docs/bin/python -m pip install --quiet --editable '.[all,testing]' --group docs
+.venv-demo/ready .venv-coverage/ready .venv-release/ready .venv-docs/ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet $(WITH)
 	@touch $@
 
 clean:

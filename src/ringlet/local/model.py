@@ -42,7 +42,7 @@ class Clean:
     Attributes
     ----------
     predicted : float64 array
-        Ring and detail; no entry speaks for itself.
+        Ring and detail; an entry's own value is not used for it.
     shares : float32 array
         How far the data are right and not noise: the share of them in the best guess.
     weights : float32 array

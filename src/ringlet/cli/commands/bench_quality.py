@@ -117,7 +117,7 @@ def command(
     """Compare decompose(x), with no other argument, with choices that a beginner cannot make.
 
     Real data lose 0, 30, 70 or 90 % of their entries, and 0, 20 or 40 % of the others are ruined. The opponents: the
-    best rank, ridge and kernel width on a grid, chosen with the truth in hand; SAWRTRD with the paper's settings; five
+    best rank, ridge and kernel width on a grid, chosen by the truth; SAWRTRD with the paper's settings; five
     robust completion methods, each given the same time. The cost is that of one plain fit of the rank it ended with.
 
     Cases are divided into two halves, one to tune settings on and one that is kept aside; the table has both. With

@@ -43,7 +43,7 @@ def judging_memory(shape: Sequence[int]) -> int:
 def can_judge(settings: RobustRing, problem: Problem) -> bool:
     """Whether entries can be judged: data in memory that vary, enough of them, and room in the memory budget.
 
-    Before a still camera they are not: what passes by would vouch for itself.
+    Before a still camera they are not: the pixels of what passes by agree with each other.
     """
     source, survey, choice = problem.source, problem.survey, problem.choice
     if not settings.judges or (choice is not None and choice.still is not None):

@@ -56,14 +56,14 @@ class TuningPolicy:
     rung_goes_on_db : float
     cheap_rung_sweeps : int
         The same of rungs that cost little, and of the first, in which kernels narrow; these end only with a sweep that
-        gains less than `polished_db`, so that no larger ring is taken for want of sweeps.
+        gains less than `polished_db`, so that no larger ring makes up for missing sweeps.
     cheap_part : float
         A rung is cheap if the largest ring has this many times its numbers.
     worthwhile_db : float
         A rung is better than the best one if its validation error is lower by this much; less is chance, and a larger
         ring has to be worth its size. Trimming bonds may cost as much.
     idle_rungs : int
-        Rungs in a row that are not better, which end the path: one may be bad luck.
+        Rungs in a row that are not better, which end the path: one may be chance.
     polished_db : float
         The best rung is swept on while the validation error falls by this much in `polishing_sweeps`.
     polishing_sweeps : int

@@ -188,7 +188,7 @@ class Validator:
         """By how many standard errors a new model is better, if doubted entries count, too: those with little weight.
 
         Mean squares are compared, with a near and a far limit to what an entry may count, and both have to agree. With
-        the near one, a model gains little by giving in to errors; with the far one, it gains by coming nearer to right
+        the near one, a model gains little by following errors; with the far one, it gains by coming nearer to right
         entries. By how much the model has moved at believed entries, on average, does not count at doubted ones. Of too
         few doubted entries the answer is minus infinity.
         """
