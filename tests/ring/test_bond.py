@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ringlet.ring.bond import canonical_bond
+from oracles import random_cores
+from ringlet.ring.bond import canonical_bond, environment
 
 
 def test_a_ring_of_zeros_keeps_one_direction():
@@ -13,3 +14,9 @@ def test_a_ring_of_zeros_keeps_one_direction():
         assert [core.shape[1] for core in changed] == [4, 5, 6]
         assert all(np.isfinite(core).all() for core in changed)
         assert not np.einsum("aib,bjc,cka->ijk", *changed).any()
+
+
+def test_environment_sums_over_the_first_bond():
+    cores = random_cores((3, 4), (2, 3))
+    merged = np.einsum("aib,bjc->ijac", *cores)
+    np.testing.assert_allclose(environment(cores), np.einsum("ijac,ijad->cd", merged, merged))

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles import dense, random_cores
+from oracles import dense, fast_dense, random_cores
 from ringlet.errors import IndexingError, RingletError
 from ringlet.ring import TensorRing, evaluate
 from ringlet.testing import indices, ring_cores
@@ -146,3 +146,9 @@ def test_small_integers_index_long_modes(dtype):
     agree(ring[rows], tensor[rows])
     agree(ring[rows, rows], tensor[rows, rows])
     agree(ring.entries(np.stack([rows, rows], axis=1)), tensor[rows, rows])
+
+
+@pytest.mark.parametrize("shape", [(2, 700), (2, 2, 700), (30, 30, 30), (2, 2, 2, 700)])
+def test_wide_rings_are_evaluated_in_slabs(shape):
+    cores = random_cores(shape, (40,) * len(shape))  # the longer arc would have more than a million numbers
+    agree(np.asarray(TensorRing(cores)), fast_dense(cores))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracles import dense, random_cores
-from ringlet.ring.transfer import chain_product, environment, loop_cost, loop_trace
+from ringlet.ring.transfer import chain_product, loop_cost, loop_trace
 
 
 @pytest.mark.parametrize("long_modes", [False, True])
@@ -30,12 +30,6 @@ def test_wide_bonds_pass_without_forming_transfer_matrices():
     for core in chain:
         expected = expected @ sum(np.kron(core[:, i], core[:, i]) for i in range(core.shape[1]))
     np.testing.assert_allclose(chain_product(chain, chain), expected, rtol=1e-10, atol=1e-8)
-
-
-def test_environment_sums_over_the_first_bond():
-    cores = random_cores((3, 4), (2, 3))
-    merged = np.einsum("aib,bjc->ijac", *cores)
-    np.testing.assert_allclose(environment(cores), np.einsum("ijac,ijad->cd", merged, merged))
 
 
 @pytest.mark.parametrize(

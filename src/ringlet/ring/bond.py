@@ -6,9 +6,10 @@ import numpy as np
 
 from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
-from ringlet.ring.transfer import chain_product, environment
+from ringlet.ring.gram import sandwiches
+from ringlet.ring.transfer import chain_product
 
-__all__ = ["bond_gram", "canonical_bond", "even_bonds", "regroup", "whitening"]
+__all__ = ["bond_gram", "canonical_bond", "environment", "even_bonds", "regroup", "whitening"]
 
 _NEGLIGIBLE = 1e-8  # singular values below this part of the largest are rounding noise of Gram matrices
 
@@ -73,6 +74,30 @@ def regroup(product: Array64, cores: Sequence[Core], others: Sequence[Core]) -> 
     """
     b, b2, a, a2 = cores[0].shape[0], others[0].shape[0], cores[-1].shape[2], others[-1].shape[2]
     return product.reshape(b, b2, a, a2).transpose(2, 0, 3, 1)
+
+
+def environment(cores: Sequence[Core]) -> Array64:
+    """Gram matrix of the last bond of an open chain, its first bond and all modes summed over.
+
+    Parameters
+    ----------
+    cores : sequence of arrays
+        Core j has shape ``(r_j, I_j, r_{j+1})``.
+
+    Returns
+    -------
+    array of float64, shape ``(r_last, r_last)``
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> environment([np.ones((1, 4, 2)), np.ones((2, 5, 1))])
+    array([[80.]])
+    """
+    gram = np.eye(cores[0].shape[0])
+    for core in cores:
+        (gram,) = sandwiches(gram[np.newaxis], core)
+    return gram
 
 
 def whitening(gram: Array64, weakest: float = 0.0) -> tuple[Array64, Array64]:

@@ -1,14 +1,11 @@
 """Cores as arrays: unfolded into rows, merged with their neighbours, balanced. Pure array functions."""
 
 from collections.abc import Sequence
-from functools import reduce
 from math import frexp
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from ringlet.arrays import namespace
 
 __all__ = ["Core", "balanced_cores", "merge", "merge_cost", "refold", "unfold"]
 
@@ -29,66 +26,59 @@ def refold(rows: NDArray[np.floating[Any]], a: int, b: int) -> Core:
     return rows.reshape(len(rows), a, b).transpose(1, 0, 2)
 
 
-def merge(cores: Sequence[Core]) -> Core:
+def merge(cores: Sequence[Core], xp: Any = np) -> Core:
     """Merge neighbouring cores into one.
 
     Parameters
     ----------
-    cores : sequence of arrays of one library
+    cores : sequence of arrays
         Core j has shape ``(r_j, I_j, r_{j+1})``.
+    xp : module
+        The library of the cores.
 
     Returns
     -------
     array of shape ``(r_first, prod(I_j), r_last)``
         Slice ``(i_1, .., i_m)`` (the last index fastest) is the matrix product of the cores' lateral slices.
     """
-    if len(cores) <= 2 or _fold_cost(_shapes(cores)) <= _fold_cost(_turned(cores)):
-        return reduce(_merge_two, cores)
-    return reduce(lambda right, left: _merge_two(left, right), reversed(cores))
+    from_left, from_right = _fold_costs(cores) if len(cores) > 2 else (0, 0)
+    forward = from_left <= from_right
+    merged, *rest = cores if forward else cores[::-1]
+    for core in rest:
+        left, right = (merged, core) if forward else (core, merged)
+        (a, i, c), (_, j, b) = left.shape, right.shape
+        merged = xp.reshape(xp.reshape(left, (a * i, c)) @ xp.reshape(right, (c, j * b)), (a, i * j, b))
+    return merged
 
 
 def merge_cost(cores: Sequence[Core]) -> int:
     """Floating-point operations that `merge` spends on these cores."""
-    return min(_fold_cost(_shapes(cores)), _fold_cost(_turned(cores)))
+    return min(_fold_costs(cores))
 
 
-def _merge_two(left: Core, right: Core) -> Core:
-    xp = namespace(left)
-    a, i, c = left.shape
-    _, j, b = right.shape
-    merged: Core = xp.reshape(xp.reshape(left, (a * i, c)) @ xp.reshape(right, (c, j * b)), (a, i * j, b))
-    return merged
+def _fold_costs(cores: Sequence[Core]) -> list[int]:
+    """Operations of merging cores one by one, from the left and from the right."""
+    costs = []
+    for shapes in ([core.shape for core in cores], [core.shape[::-1] for core in reversed(cores)]):
+        cost, (first, slices, _) = 0, shapes[0]
+        for c, i, b in shapes[1:]:
+            cost += 2 * first * slices * c * i * b
+            slices *= i
+        costs.append(cost)
+    return costs
 
 
-def _shapes(cores: Sequence[Core]) -> list[tuple[int, ...]]:
-    return [core.shape for core in cores]
-
-
-def _turned(cores: Sequence[Core]) -> list[tuple[int, ...]]:
-    """Shapes of the chain read backwards."""
-    return [core.shape[::-1] for core in reversed(cores)]
-
-
-def _fold_cost(shapes: Sequence[tuple[int, ...]]) -> int:
-    cost, (first, slices, _) = 0, shapes[0]
-    for c, i, b in shapes[1:]:
-        cost += 2 * first * slices * c * i * b
-        slices *= i
-    return cost
-
-
-def balanced_cores(cores: Sequence[Core]) -> list[Core] | None:
+def balanced_cores(cores: Sequence[Core], xp: Any = np) -> list[Core] | None:
     """The same tensor by cores whose largest entries differ by about a factor of two; None if they do, or vanish.
 
     Cores are multiplied by powers of two whose product is one, so that no number loses a digit, and a fit goes on as it
-    would have without.
+    would have without. They are arrays of the library `xp`.
 
     Examples
     --------
     >>> [float(core.max()) for core in balanced_cores([np.full((1, 1, 1), 2.0**20), np.full((1, 1, 1), 0.5)])]
     [1024.0, 512.0]
     """
-    xp = namespace(cores[0])
     sizes = [max(float(xp.max(core)), -float(xp.min(core))) for core in cores]
     if not all(0.0 < size < np.inf for size in sizes):
         return None

@@ -43,14 +43,19 @@ def frozen_cores(cores: Iterable[ArrayLike]) -> tuple[Core, ...]:
         raise ArgumentTypeError("cores must be a sequence of 3-D arrays, not a single one; write [core]")
     if not isinstance(cores, Iterable) or (isinstance(cores, np.ndarray) and cores.ndim == 0):
         raise ArgumentTypeError(f"cores must be a sequence of 3-D arrays, not {cores!r}")
-    arrays = [_as_array(core, k) for k, core in enumerate(cores)]
+    arrays: list[NDArray[Any]] = []
+    for k, core in enumerate(cores):
+        try:
+            arrays.append(np.asarray(core))
+        except ValueError:
+            raise ArgumentError(f"core {k} is a ragged list; give (rank[k], size, rank[k+1]) numbers") from None
     if not arrays:
         raise ArgumentError("a ring needs at least one core")
     _check_chain([array.shape for array in arrays], [array.dtype for array in arrays])
     dtype = _floating(np.result_type(*arrays))
     frozen = tuple(_frozen(array, dtype) for array in arrays)
-    for k, core in enumerate(frozen):
-        if not np.isfinite(core).all():
+    for k, kept in enumerate(frozen):
+        if not np.isfinite(kept).all():
             raise ArgumentError(f"core {k} has entries that are NaN or infinite in {dtype}")
     return frozen
 
@@ -72,13 +77,6 @@ def _check_chain(shapes: Sequence[tuple[int, ...]], dtypes: Sequence[np.dtype[An
             )
 
 
-def _as_array(core: ArrayLike, k: int) -> NDArray[Any]:
-    try:
-        return np.asarray(core)
-    except ValueError:
-        raise ArgumentError(f"core {k} is a ragged list; give (rank[k], size, rank[k+1]) numbers") from None
-
-
 def _floating(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Float32 for float16 and float32, float64 for all else."""
     single = np.issubdtype(dtype, np.floating) and dtype.itemsize <= 4
@@ -89,19 +87,14 @@ def _frozen(array: NDArray[Any], dtype: np.dtype[Any]) -> Core:
     """Return a C-contiguous read-only array that no other code can write to."""
     with np.errstate(over="ignore"):  # values out of range become infinite and are reported by core
         core: Core = np.ascontiguousarray(array, dtype)
-    if core is array or np.shares_memory(core, array):
-        core = core if _is_frozen(core) else core.copy()
+    owner: Any = core if core is array or np.shares_memory(core, array) else None
+    while isinstance(owner, np.ndarray):
+        if owner.flags.writeable:  # someone else can write to it
+            core = core.copy()
+            break
+        owner = owner.base
     core.setflags(write=False)
     return core.view(np.ndarray)  # a view: its owner is read-only, so the view cannot be made writable
-
-
-def _is_frozen(array: NDArray[Any]) -> bool:
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        if owner.flags.writeable:
-            return False
-        owner = owner.base
-    return True
 
 
 def mode_names(names: Sequence[str] | None, order: int) -> tuple[str, ...] | None:

@@ -202,18 +202,19 @@ class _Cut:
 
     def evaluate(self) -> NDArray[Any]:
         """The dense tensor; a long outer arc is made in slabs of its largest mode, which stay in the cache."""
+        shape = [core.shape[1] for core in self.cores]
         left, middle, right, bonds = self.sizes
         inner = merge(self.inner_cores).transpose(1, 2, 0).reshape(middle, bonds)  # [middle, (b, a)]
         outer_modes = [*range(self.q, len(self.cores)), *range(self.p)]
-        longest = max(range(len(outer_modes)), key=lambda place: self.cores[outer_modes[place]].shape[1])
+        longest = max(range(len(outer_modes)), key=lambda place: shape[outer_modes[place]])
         before, core, after = self.outer_cores[:longest], self.outer_cores[longest], self.outer_cores[longest + 1 :]
         arc = [*([merge(before)] if before else []), core, *([merge(after)] if after else [])]
         slices = core.shape[1]
         step = max(1, _SLAB_ENTRIES * slices // (bonds * left * right))
         if step >= slices:
-            return self._product(inner, arc, left, right).reshape(self.shape)
+            return self._product(inner, arc, left, right).reshape(shape)
         mode, place = outer_modes[longest], 1 if before else 0
-        out = np.empty(self.shape, inner.dtype)
+        out = np.empty(shape, inner.dtype)
         for start in range(0, slices, step):
             slab = slice(start, min(start + step, slices))
             arc[place] = core[:, slab]
@@ -222,11 +223,6 @@ class _Cut:
             target = out[(slice(None),) * mode + (slab,)]
             target[...] = self._product(inner, arc, lefts, rights).reshape(target.shape)
         return out
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the dense tensor."""
-        return tuple(core.shape[1] for core in self.cores)
 
     def _product(self, inner: NDArray[Any], arc: Sequence[Core], left: int, right: int) -> NDArray[Any]:
         """Close the inner arc with (a slab of) the outer one, given as a chain; shape (left, middle, right)."""

@@ -8,6 +8,7 @@ without core k is the chain of the other transfer matrices, with its axes regrou
 * a partial product can pass through a core without the core's transfer matrix ever being formed.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ from ringlet.ring.chain import Core, unfold
 __all__ = [
     "GramChain",
     "KroneckerSum",
+    "inverse_cholesky",
     "kept_numbers",
     "passes_unformed",
     "relative_change",
@@ -91,21 +93,20 @@ class KroneckerSum:
             Used like `map` for independent pieces.
         """
         terms, a, b = len(self.left), self.left.shape[1], self.right.shape[1]
-        matrix = None if _SMALL_PRODUCTS * terms * (a + b) < a * b else self.dense(mapper)
-        out = np.empty_like(rows)
+        formed = _SMALL_PRODUCTS * terms * (a + b) >= a * b
+        out, matrix = np.empty_like(rows), self.dense(mapper) if formed else None
+        blocks = [slice(start, start + _ROWS) for start in range(0, len(rows), _ROWS)]
+        mapper = mapper if len(blocks) > 1 else map
+        if matrix is not None:
+            deque(mapper(lambda block: np.matmul(rows[block], matrix, out=out[block]), blocks), maxlen=0)
+            return out
 
-        def apply_block(start: int) -> None:
-            block = rows[start : start + _ROWS]
-            if matrix is not None:
-                np.matmul(block, matrix, out=out[start : start + _ROWS])
-                return
-            slices = block.reshape(-1, a, b)
+        def apply_unformed(block: slice) -> None:
+            slices = rows[block].reshape(-1, a, b)
             products = (left.T @ (slices @ right) for left, right in zip(self.left, self.right, strict=True))
-            out[start : start + _ROWS] = sum(products).reshape(block.shape)
+            out[block] = sum(products).reshape(len(slices), a * b)
 
-        starts = range(0, len(rows), _ROWS)
-        for _ in (mapper if len(starts) > 1 else map)(apply_block, starts):
-            pass
+        deque(mapper(apply_unformed, blocks), maxlen=0)
         return out
 
     def dense(self, mapper: Mapper = map, out: Array64 | None = None, *, lower_only: bool = False) -> Array64:
@@ -301,6 +302,30 @@ def kept_numbers(shape: Sequence[int], rank: Sequence[int]) -> int:
         if position in (0, order - 1) or not passes_unformed(a, slices, b, pairs):
             transfers += (a * b) ** 2
     return products + transfers + bonds[0] ** 2 * max(a**2 + b**2 for a, b in pairwise(bonds))
+
+
+def inverse_cholesky(matrix: Array64) -> Array64:
+    """Inverse of the lower Cholesky factor of a matrix, of which only the lower triangle is read.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive definite.
+
+    Examples
+    --------
+    >>> inverse_cholesky(np.array([[4.0, 0.0], [2.0, 2.0]]))
+    array([[ 0.5,  0. ],
+           [-0.5,  1. ]])
+    """
+    from scipy.linalg.lapack import dpotrf, dtrtri  # SciPy takes long to import
+
+    upper, failed = dpotrf(matrix.T, lower=0)  # LAPACK reads the rows as columns: all is transposed
+    if not failed:
+        inverse, failed = dtrtri(upper, lower=0, overwrite_c=1)
+    if failed:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return np.ascontiguousarray(inverse.T)
 
 
 def relative_change(new: NDArray[np.floating[Any]], old: NDArray[np.floating[Any]] | None) -> float:

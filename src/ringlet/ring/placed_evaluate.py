@@ -31,8 +31,8 @@ def dense_placed(place: Place, cores: Sequence[Any]) -> Any:
         return xp.linalg.trace(xp.permute_dims(cores[0], (1, 0, 2)))
     cut = best_cut(cores)
     left, middle, right, bonds = cut.sizes
-    inner = xp.reshape(xp.permute_dims(merge(cut.inner_cores), (1, 2, 0)), (middle, bonds))  # [middle, (b, a)]
-    outer = merge(cut.outer_cores)  # [b, (right, left), a]
+    inner = xp.reshape(xp.permute_dims(merge(cut.inner_cores, xp), (1, 2, 0)), (middle, bonds))  # [middle, (b, a)]
+    outer = merge(cut.outer_cores, xp)  # [b, (right, left), a]
     b, _, a = outer.shape
     outer = xp.permute_dims(xp.reshape(outer, (b, right, left, a)), (2, 1, 0, 3))
     product = xp.reshape(outer, (left * right, bonds)) @ inner.T

@@ -7,9 +7,9 @@ import numpy as np
 
 from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
-from ringlet.ring.gram import sandwiches, transfer_matrix
+from ringlet.ring.gram import transfer_matrix
 
-__all__ = ["chain_product", "environment", "loop_cost", "loop_trace"]
+__all__ = ["chain_product", "loop_cost", "loop_trace"]
 
 _SLAB_ENTRIES = 1 << 17  # entries of two cores at once: they stay in the cache
 _BATCH_ENTRIES = 1 << 21  # entries of partial products, or of a block of a transfer matrix, at once: 16 MiB
@@ -117,30 +117,6 @@ def loop_cost(cores: Sequence[Core]) -> tuple[int, int]:
 def _rows_at_once(entries: int) -> int:
     """How many partial products of this number of entries pass through the cores together."""
     return max(1, _BATCH_ENTRIES // entries)
-
-
-def environment(cores: Sequence[Core]) -> Array64:
-    """Gram matrix of the last bond of an open chain, its first bond and all modes summed over.
-
-    Parameters
-    ----------
-    cores : sequence of arrays
-        Core j has shape ``(r_j, I_j, r_{j+1})``.
-
-    Returns
-    -------
-    array of float64, shape ``(r_last, r_last)``
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> environment([np.ones((1, 4, 2)), np.ones((2, 5, 1))])
-    array([[80.]])
-    """
-    gram = np.eye(cores[0].shape[0])
-    for core in cores:
-        (gram,) = sandwiches(gram[np.newaxis], core)
-    return gram
 
 
 def _fold(pairs: Sequence[tuple[Core, Core]]) -> Array64:
