@@ -12,27 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.amounts import parse_seconds
-from ringlet.arrays import Place, is_foreign, named_place
+from ringlet.arrays import Place, named_place
 from ringlet.checks import check_flag, check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.float_errors import usual_float_errors
-from ringlet.results.fit import Estimate, Fit
+from ringlet.results.fit import Estimate, Fit, HonestRing
 from ringlet.results.progress import progress_line
 from ringlet.results.records import Callback
+from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import bond_limits
 from ringlet.solvers.base import Plan, Problem, Run, Solver, first_look, working_dtype
 from ringlet.solvers.driver import RunOptions, drive
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.run import RobustSnapshot
 from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.solvers.streaming.extend import RingExtender
-from ringlet.solvers.streaming.extension_state import ExtensionState, ScaledRun
+from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.tuning.automatic import start_automatic
 from ringlet.solvers.tuning.bond_expansion import start_rank, still_bonds
 from ringlet.solvers.tuning.holdout import holdout_memory
-from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import Chunks, DeviceSource, Source
 from ringlet.sources.conversion import without_labels
@@ -105,31 +106,26 @@ class FitRequest:
             run = stack.enter_context(begun)
             seen = None if callback is None else _with_labels(callback, source, home)
             status, history = drive(run, solver.stop_rule(), RunOptions(seen, line, kept, deadline))
-            snapshot, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
-            ring = snapshot.ring()
-            if ring is None:
-                return Estimate(None, status, history, snapshot.tensor())
-            extender = None
-            if isinstance(solver, RobustRing) and isinstance(run, ScaledRun):  # others leave nothing to extend by
-                trusted = (history[-1].mean_weight if history else 1.0) * observed
-                extender = RingExtender(ExtensionState.of(solver, run, trusted))
-            labelled = TensorRing(ring.cores, names=source.names, units=source.units).at(home)
-            path, honest = (run.path, run.honest) if isinstance(run, PathRun) else ((), None)
-            judged = isinstance(run, PathRun) and run.judges
-            robust = solver if isinstance(solver, RobustRing) else None
-            return Fit(
-                labelled,
-                status,
-                history,
-                source,
-                run.kernel,
-                extender,
-                missing_share=1 - observed,
-                _labels=labels,
-                path=path,
+            found, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
+            if not isinstance(found, RingSnapshot):
+                return Estimate(None, status, history, found.tensor())
+            ring = TensorRing(found.ring().cores, names=source.names, units=source.units).at(home)
+            fit = Fit(ring, status, history, source, found.kernel, missing_share=1 - observed, _labels=labels)
+            if not (isinstance(found, RobustSnapshot) and isinstance(solver, RobustRing)):
+                return fit  # there is nothing to extend it by
+            scale, trusted = found.scale, (history[-1].mean_weight if history else 1.0) * observed
+            left = ExtensionState(solver, scale.data_range, scale.penalty_unit, found.penalties, trusted)
+            honest = None
+            if found.honest is not None and found.unseen is not None:
+                honest = HonestRing(found.honest.ring(), found.unseen)
+            return replace(
+                fit,
+                _extender=RingExtender(left),
+                path=found.path,
                 _honest=honest,
-                _learned=judged,
-                _threads=None if robust is None else robust.threads,
+                _learned=found.judged,
+                _threads=solver.threads,
+                _memory=solver.budget,
             )
 
     def _on_device(self, solver: Solver, source: Source) -> tuple[Source, Place | None]:
@@ -154,7 +150,7 @@ class FitRequest:
             )
         if by_passes:
             device.check_precision(working_dtype(source.dtype, solver.dtype), source.dtype)
-        tuned = isinstance(solver, RobustRing) and solver.tunes(RankChoice.of(self.rank))
+        tuned = solver.tunes(RankChoice.of(self.rank))
         if isinstance(source, DeviceSource) and (tuned or not by_passes):
             source = replace(source.on_host(), labels=None)
             if not by_passes or (device.on_host and self.device is None):
@@ -164,18 +160,16 @@ class FitRequest:
     def _problem(self, solver: Solver, source: Source, device: Place | None) -> Problem:
         """The checked data and arguments; what cannot be fitted is refused before any work."""
         itemsize = working_dtype(source.dtype, solver.dtype).itemsize
-        init = _on_host(self.init)
         bonds, choice = bonds_of(self.rank, solver, source.shape, itemsize)
+        if self.init is not None and not solver.takes_init:
+            name = type(solver).__name__
+            raise ArgumentError(f"init is not allowed with {name}, which starts by itself; leave it out")
+        init = None if self.init is None else _ring_of(self.init)
         if choice is not None and init is not None:
             bonds = _rank_of(init, source.shape, choice.most_parameters(source.shape, itemsize), self.rank)
             if choice.still is not None and any(bonds[bond] > 1 for bond in still_bonds(choice.still, len(bonds))):
                 raise ArgumentError(f"init has rank {bonds}, but rank={self.rank!r} keeps the bonds of that mode at 1")
         check_number("seed", self.seed, at_least=0, whole=True)
-        if init is not None and not solver.takes_init:
-            name = type(solver).__name__
-            raise ArgumentError(f"init is not allowed with {name}, which starts by itself; leave it out")
-        if init is not None:
-            _ring_of(init)
         check_checkpoint(self.checkpoint, self.every, solver)
         executor = _checked_executor(self.executor, solver, source)
         planned(solver, choice, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
@@ -188,8 +182,9 @@ class FitRequest:
             )
         for mode, empty in enumerate(found.empty):
             if empty:
+                called = f"{mode} ({source.names[mode]})" if source.names else mode
                 warn(
-                    f"{len(empty)} slice(s) of mode {mode} hold no observed entry (the first at index {empty[0]}); "
+                    f"{len(empty)} slice(s) of mode {called} hold no observed entry (the first at index {empty[0]}); "
                     "they are filled from their neighbours",
                     DataWarning,
                 )
@@ -212,14 +207,6 @@ def _with_labels(callback: Callback, source: Source, home: Place | None) -> Call
     return lambda state: callback(replace(state, _names=source.names, _units=source.units, _place=home))
 
 
-def _on_host(init: Init | None) -> Init | None:
-    """Cores to start from, as NumPy's arrays."""
-    if isinstance(init, TensorRing):
-        return init.to("numpy")
-    foreign = isinstance(init, Sequence) and any(map(is_foreign, init))
-    return _ring_of(init).to("numpy") if init is not None and foreign else init
-
-
 def _warn_if_underdetermined(rank: tuple[int, ...], observed: int, shape: tuple[int, ...]) -> None:
     """Warn where the slices of a core have more unknowns than observed entries."""
     limits = bond_limits(shape, rank)
@@ -237,7 +224,8 @@ def _warn_if_underdetermined(rank: tuple[int, ...], observed: int, shape: tuple[
 def _checked_executor(executor: DaskExecutor | None, solver: Solver, source: Source) -> DaskExecutor | None:
     """The executor given, or the one that data on a cluster suggest."""
     if executor is None:
-        return DaskExecutor.active() if solver.distributes and backed_by_dask(source) else None
+        on_cluster = source.chunks is not None and solver.distributes and backed_by_dask(source)
+        return DaskExecutor.active() if on_cluster else None
     if not isinstance(executor, DaskExecutor):
         raise ArgumentTypeError(f"executor={executor!r} is no executor; give ringlet.DaskExecutor(client)")
     if not solver.distributes:
@@ -285,9 +273,8 @@ def planned(
     return solver.plan(shape, rank, dtype, chunks, beside=beside)
 
 
-def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:
+def _rank_of(ring: TensorRing, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:
     """The rank of the ring that a fit is to begin with, if it fits the data and the choice of ranks."""
-    ring = _ring_of(init)
     if ring.shape != shape:
         raise ArgumentError(f"init has shape {ring.shape}, but the data have shape {shape}")
     if ring.parameters > most:
@@ -299,10 +286,8 @@ def _rank_of(init: Init, shape: tuple[int, ...], most: int, rank: Rank) -> tuple
 
 
 def _ring_of(init: Init) -> TensorRing:
-    """The ring that a fit is to begin with."""
-    if isinstance(init, TensorRing):
-        return init
+    """The ring that a fit is to begin with, its cores NumPy's arrays."""
     try:
-        return TensorRing(init)
+        return (init if isinstance(init, TensorRing) else TensorRing(init)).to("numpy")
     except (ArgumentError, ArgumentTypeError) as error:
         raise type(error)(f"init is neither a ring nor a list of cores: {error}") from None

@@ -48,7 +48,8 @@ def test_every_tensor_gets_the_ring_that_it_gets_alone(solver, patches, observed
         expected = np.asarray(alone.ring)
         assert np.linalg.norm(np.asarray(many[i]) - expected) < 1e-4 * np.linalg.norm(expected)
         assert many.tensor[i] == pytest.approx(expected, abs=1e-3)
-        assert many.sigma[i] == pytest.approx(alone.sigma, 1e-4)
+        # Twice the distance of two quartiles of residuals, each of which is as exact as an entry.
+        assert many.sigma[i] == pytest.approx(alone.sigma, abs=4e-3)
 
 
 def test_every_tensor_ends_when_it_would_end_alone(patches):

@@ -93,7 +93,7 @@ def test_blocks_are_halved_until_they_fit_the_device(most):
     place = place_of(on("device1", x))
     device = Device(type(place)(_Short(xp, most), place.device), DeviceMemory(1 << 24))
     source = source_in_place(on("device1", x))
-    passed = DevicePass(Sketch(source, 0, index, sampled), 1.0, device, Resources())
+    passed = DevicePass(Sketch(source, 0, index, sampled), 1.0, Resources(device=device))
     if most == 3:
         with pytest.raises(BudgetError, match=r"no memory left for the smallest block of work: \d+ entries"):
             passed.gradient(Kernel(0.5))

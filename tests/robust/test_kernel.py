@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from ringlet.robust import DEFAULT_FACTORS, LOSSES, kernel_width
+from ringlet.robust import DEFAULT_FACTORS, LOSSES, WidthRule
+
+
+def kernel_width(residuals, rule, factor, floor):
+    """What the rule asks for, from the first sweep on."""
+    pilot = WidthRule(rule, factor, floor).pilot(residuals, data_range=1.0, narrowest=0.0)
+    assert not pilot.settling
+    return pilot.kernel.width
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=lambda loss: loss.name)
@@ -51,3 +58,18 @@ def test_both_rules_agree_on_symmetric_residuals():
     residual = np.concatenate([residual, -residual])
     widths = [kernel_width(residual, rule, factor, 1e-9) for rule, factor in DEFAULT_FACTORS.items()]
     assert widths[0] == pytest.approx(widths[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.2, 0.4])
+def test_trusted_quartiles_hold_out_against_many_outliers(wrong):
+    rng = np.random.default_rng(0)
+    residuals = 0.01 * rng.standard_normal(20_000)
+    hit = rng.random(residuals.size) < wrong
+    residuals[hit] += rng.choice([-1.0, 1.0], hit.sum()) * rng.uniform(0.1, 1.0, hit.sum())
+    clean = 2.0 * 1.349 * 0.01  # the range between the quartiles of a normal distribution is 1.349 deviations
+    assert 0.8 * clean < kernel_width(residuals, "trusted", 2.0, 1e-6) < 1.6 * clean
+
+
+def test_trusted_quartiles_of_residuals_far_from_zero_are_finite():
+    width = kernel_width(np.full(100, 7.0), "trusted", 2.0, 0.1)
+    assert width == 0.1

@@ -93,8 +93,8 @@ class Device:
 
     @classmethod
     @contextmanager
-    def opened(cls, place: Place | None) -> Iterator["Device | None"]:
-        """The device of a place, for as long as a fit works there; None of no place.
+    def opened(cls, place: Place) -> Iterator["Device"]:
+        """The device of a place, for as long as a fit works there.
 
         Examples
         --------
@@ -103,9 +103,6 @@ class Device:
         ...     device.memory.entries
         524288
         """
-        if place is None:
-            yield None
-            return
         device = cls(place, DeviceMemory(_HOST_ENTRIES if place.on_host else _DEVICE_ENTRIES))
         with one_thread(place.xp) if place.on_host and place.library == "torch" else nullcontext():
             yield device

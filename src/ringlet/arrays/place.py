@@ -95,6 +95,10 @@ class Place:
                 return np.dtype(known)
         if str(array.dtype).endswith(_HALF):
             return np.dtype(np.float32)
+        if "complex" in str(array.dtype):
+            raise ArgumentTypeError(
+                f"{name} has complex dtype {array.dtype}, which is unsupported; decompose the real and imaginary parts"
+            )
         raise ArgumentTypeError(f"{name} has dtype {array.dtype}, which NumPy lacks; give {name}.float()")
 
     def check_precision(self, dtype: np.dtype[Any], data: np.dtype[Any]) -> None:

@@ -16,7 +16,6 @@ from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import named_cores, saved_cores, saved_number
 from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core, refold
-from ringlet.robust import Kernel
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.base import Problem
 from ringlet.solvers.sawrtrd.start import given_start
@@ -69,11 +68,6 @@ class AlternatingRun(ABC):
         self._error = inf  # e after the last sweep, or estimated in it
         for mode in range(1, len(cores)):
             self._put(mode, self._cores[mode])
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of least squares, which trusts every entry."""
-        return Kernel()
 
     @abstractmethod
     def sweep(self, number: int) -> SweepReport:

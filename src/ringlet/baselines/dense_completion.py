@@ -19,7 +19,6 @@ from ringlet.execution import Threads
 from ringlet.results.records import SweepReport
 from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring.arrays import Floats
-from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.sawrtrd.start import check_representable, measure
 
@@ -102,8 +101,6 @@ class DenseRun(ABC):
     share : float
         Share of the entries that are observed, rho.
     """
-
-    kernel = Kernel()
 
     def __init__(self, solver: DenseCompletion, problem: Problem, threads: Threads, shape: Sequence[int]) -> None:
         source = problem.source

@@ -185,14 +185,10 @@ class LpTRCRun:
         self._ridge = scale.penalty_unit * ridge
         self._shape_gram: Floats | None = None  # D after the last sweep
 
-    @property
-    def kernel(self) -> Kernel:
-        """The smoothed norm, as wide as its smoothing, in the data's units."""
-        return Kernel(self._epsilon * self._size, self._loss)
-
     def snapshot(self) -> RingSnapshot:
-        """The current model."""
-        return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty)
+        """The current model; its kernel is the smoothed norm, as wide as its smoothing."""
+        kernel = Kernel(self._epsilon * self._size, self._loss)
+        return RingSnapshot(tuple(self._cores), self._size, self._problem.survey.empty, kernel)
 
     def state(self) -> RunState:
         """The cores, which are the whole state."""
@@ -214,7 +210,7 @@ class LpTRCRun:
         return SweepReport(
             change=relative_change(self._shape_gram, before) * self._level,  # against the data's size, not their level
             loss=float(loss) * self._size * self._size,
-            sigma=self.kernel.width,
+            sigma=self._epsilon * self._size,
             mean_weight=float(trust),
         )
 

@@ -24,7 +24,6 @@ from ringlet.results.records import RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core
-from ringlet.robust import Kernel
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource, Source
@@ -160,11 +159,6 @@ class ProjectedRun:
             entries=prod(source.shape),
             left_out=max(0.0, lost),
         )
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of least squares, which trusts every entry."""
-        return Kernel()
 
     def state(self) -> RunState:
         """That of the fit to the projected data; the projection is computed again."""

@@ -19,7 +19,6 @@ from ringlet.results.records import SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core
-from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem, Solver, check_fits_machine, working_dtype
 from ringlet.solvers.sawrtrd.start import check_representable
 
@@ -182,11 +181,6 @@ class SequentialRun:
         self._dtype = dtype
         self._mapper = mapper
         self._cores: list[Core] = [np.zeros((1, length, 1), dtype) for length in problem.source.shape]
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of least squares, which trusts every entry."""
-        return Kernel()
 
     def snapshot(self) -> RingSnapshot:
         """The ring; zero before the pass is complete."""

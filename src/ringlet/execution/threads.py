@@ -42,7 +42,9 @@ class Threads(AbstractContextManager["Threads"]):
     def __init__(self, count: int | None = None) -> None:
         if count is not None and count > _MOST:
             raise ArgumentError(f"threads={count} is not allowed; it must be at most {_MOST}, best the number of cores")
-        self.count = count or _available_cores()
+        if not count:
+            count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.count = count
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> "Threads":
@@ -134,9 +136,3 @@ class _BlasLimit:
 
 
 _blas = _BlasLimit()
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

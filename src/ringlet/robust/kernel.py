@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_FACTORS", "LOSSES", "NARROWING", "Kernel", "Loss", "PilotStats", "WidthRule", "kernel_width"]
+__all__ = ["DEFAULT_FACTORS", "LOSSES", "NARROWING", "Kernel", "Loss", "PilotStats", "WidthRule"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
@@ -132,59 +132,6 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class WidthRule:
-    """How a solver chooses the width of its kernel.
-
-    Any width begins wide and narrows slowly, so that entries which an unfinished model does not reach yet are not taken
-    for outliers. An adaptive width then follows the residuals; a fixed one is reached and stays.
-
-    Attributes
-    ----------
-    rule : {"iqr", "maxabs", "trusted"} or None
-        As in `kernel_width`; None: the width is fixed.
-    factor : float
-        Of the rule.
-    floor : float
-        Least width of the rule, in data ranges.
-    fixed : float
-        The width where no rule is given, in the data's units; infinite: least squares.
-    """
-
-    rule: str | None
-    factor: float = 1.0
-    floor: float = 0.0
-    fixed: float = inf
-
-    def narrowing(self, data_range: float, sweeps: int) -> float:
-        """The factor by which the width shrinks a sweep at most; a fixed one is reached in half of the sweeps."""
-        if self.rule is not None or not 0.0 < self.fixed < data_range:
-            return NARROWING
-        return min(NARROWING, float((self.fixed / data_range) ** (2.0 / sweeps)))
-
-    def width(self, residuals: Floats, data_range: float, narrowest: float, factor: float = 1.0) -> tuple[float, bool]:
-        """Sigma for these residuals, at least one, and whether it is still on its way.
-
-        Parameters
-        ----------
-        residuals : array
-            In units of `data_range`, as sigma.
-        data_range : float
-        narrowest : float
-            The width must not go below it yet.
-        factor : float
-            Of an adaptive width.
-        """
-        if self.rule is not None:
-            width = factor * kernel_width(residuals, self.rule, self.factor, self.floor)
-            return max(width, narrowest), width <= narrowest < inf
-        itemsize = residuals.dtype.itemsize
-        fixed = max(self.fixed / data_range, _LEAST_WIDTH[itemsize])
-        if fixed >= _LARGEST_WIDTH[itemsize]:
-            return inf, False
-        return max(fixed, narrowest), fixed < narrowest
-
-
-@dataclass(frozen=True)
 class PilotStats:
     """What the residuals of a pilot look like under a kernel.
 
@@ -205,42 +152,84 @@ class PilotStats:
     mean_weight: float = 1.0
     settling: bool = False
 
-    @classmethod
-    def of(cls, residuals: Floats, kernel: Kernel, *, settling: bool = False) -> "PilotStats":
-        """The mean loss and the mean weight of residuals, at least one, under this kernel."""
-        width, loss = kernel.width, kernel.loss
-        if width == inf:
-            return cls(kernel, float(np.mean(0.5 * residuals.astype(np.float64) ** 2)), settling=settling)
-        weights = loss.weight(residuals, width, np.empty_like(residuals))
-        mean_weight = float(np.mean(weights))
-        return cls(kernel, float(np.mean(loss.value(residuals, width))), mean_weight, settling)
 
+@dataclass(frozen=True)
+class WidthRule:
+    """How a solver chooses the width of its kernel.
 
-def kernel_width(residuals: Floats, rule: str, factor: float, floor: float) -> float:
-    """Kernel width sigma from the quartiles of signed residuals of observed entries.
+    Any width begins wide and narrows slowly, so that entries which an unfinished model does not reach yet are not taken
+    for outliers. An adaptive width then follows the residuals; a fixed one is reached and stays.
 
-    Parameters
+    Attributes
     ----------
-    residuals : array
-        Signed residuals, any shape, at least one.
-    rule : {"iqr", "maxabs", "trusted"}
-        ``factor * (q75 - q25)``, ``factor * max(|q25|, |q75|)``, or as the first with quartiles in which every residual
-        counts by its weight under the very kernel of this width: also where 40 % of them are wrong.
+    rule : {"iqr", "maxabs", "trusted"} or None
+        ``factor * (q75 - q25)`` of the residuals, ``factor * max(|q25|, |q75|)``, or as the first with quartiles in
+        which every residual counts by its weight under the very kernel of this width: also where 40 % of them are
+        wrong. None: the width is fixed.
     factor : float
+        Of the rule.
     floor : float
-        The width never goes below it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> round(kernel_width(np.linspace(-1, 1, 1001), "iqr", 2.0, 0.1), 3)
-    2.002
+        Least width of the rule, in data ranges.
+    fixed : float
+        The width where no rule is given, in the data's units; infinite: least squares.
+    loss : Loss
+        Of the kernel.
     """
-    if rule == "trusted":
-        return _trusted_width(residuals, factor, floor)
-    q25, q75 = _quantile(residuals, 0.25), _quantile(residuals, 0.75)
-    spread = q75 - q25 if rule == "iqr" else max(abs(q25), abs(q75))
-    return max(factor * float(spread), floor)
+
+    rule: str | None
+    factor: float = 1.0
+    floor: float = 0.0
+    fixed: float = inf
+    loss: Loss = LOSSES["correntropy"]
+
+    def narrowing(self, data_range: float, sweeps: int) -> float:
+        """The factor by which the width shrinks a sweep at most; a fixed one is reached in half of the sweeps."""
+        if self.rule is not None or not 0.0 < self.fixed < data_range:
+            return NARROWING
+        return min(NARROWING, float((self.fixed / data_range) ** (2.0 / sweeps)))
+
+    def pilot(self, residuals: Floats, data_range: float, narrowest: float, factor: float = 1.0) -> PilotStats:
+        """Sigma for the residuals of a pilot, and what they look like under a kernel of this width.
+
+        Parameters
+        ----------
+        residuals : array
+            Signed residuals of observed entries, any shape, at least one; in units of `data_range`, as sigma.
+        data_range : float
+        narrowest : float
+            The width must not go below it yet.
+        factor : float
+            Of an adaptive width.
+
+        Examples
+        --------
+        >>> rule = WidthRule("iqr", factor=2.0, floor=0.1)
+        >>> round(rule.pilot(np.linspace(-1, 1, 1001), data_range=1.0, narrowest=0.0).kernel.width, 3)
+        2.002
+        """
+        if self.rule is None:
+            width, settling = self.fixed_width(residuals.dtype, data_range, narrowest)
+        else:
+            if self.rule == "trusted":
+                wanted = _trusted_width(residuals, self.factor, self.floor)
+            else:
+                q25, q75 = _quantile(residuals, 0.25), _quantile(residuals, 0.75)
+                spread = q75 - q25 if self.rule == "iqr" else max(abs(q25), abs(q75))
+                wanted = max(self.factor * spread, self.floor)
+            wanted *= factor
+            width, settling = max(wanted, narrowest), wanted <= narrowest < inf
+        loss, kernel = self.loss, Kernel(width, self.loss)
+        if width == inf:
+            return PilotStats(kernel, float(np.mean(0.5 * residuals.astype(np.float64) ** 2)), settling=settling)
+        mean_weight = float(np.mean(loss.weight(residuals, width, np.empty_like(residuals))))
+        return PilotStats(kernel, float(np.mean(loss.value(residuals, width))), mean_weight, settling)
+
+    def fixed_width(self, dtype: np.dtype[Any], data_range: float, narrowest: float) -> tuple[float, bool]:
+        """Sigma where no rule is given, in units of `data_range`, and whether it is still on its way."""
+        fixed = max(self.fixed / data_range, _LEAST_WIDTH[dtype.itemsize])
+        if fixed >= _LARGEST_WIDTH[dtype.itemsize]:
+            return inf, False
+        return max(fixed, narrowest), fixed < narrowest
 
 
 def _trusted_width(residuals: Floats, factor: float, floor: float) -> float:

@@ -3,6 +3,7 @@
 from ringlet.sampling.chunk_draws import ChunkDraw, draw_entries
 from ringlet.sampling.draws import (
     Purpose,
+    SamplingRule,
     draw_rows,
     draw_subtensor,
     leverage_distribution,
@@ -16,6 +17,7 @@ from ringlet.sampling.exact_leverage import draw_leverage_rows
 __all__ = [
     "ChunkDraw",
     "Purpose",
+    "SamplingRule",
     "draw_entries",
     "draw_leverage_rows",
     "draw_rows",

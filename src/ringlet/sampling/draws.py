@@ -4,6 +4,7 @@ Random streams are counter-based: a draw depends on the seed and on its purpose,
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from math import log, prod
@@ -12,11 +13,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import inverse_cholesky
+from ringlet.errors import ArgumentError
 from ringlet.ring.chain import Core
+from ringlet.ring.gram import inverse_cholesky
+from ringlet.sources.base import Source
+from ringlet.sources.memory import ArraySource
 
 __all__ = [
     "Purpose",
+    "SamplingRule",
     "draw_rows",
     "draw_subtensor",
     "leverage_distribution",
@@ -60,6 +65,43 @@ def stream(seed: int, purpose: Purpose, sweep: int = 0, mode: int = 0) -> np.ran
     True
     """
     return np.random.Generator(np.random.Philox(np.random.SeedSequence((seed, purpose, sweep, mode))))
+
+
+@dataclass(frozen=True)
+class SamplingRule:
+    """How many columns of the unfolding a core update uses, and how they are drawn.
+
+    Attributes
+    ----------
+    samples : int or None
+        Columns of the unfolding, the paper's J; None: all.
+    method : {"subtensor", "uniform-subtensor", "uniform-rows", "leverage-rows"}
+    """
+
+    samples: int | None = None
+    method: str = "subtensor"
+
+    @property
+    def by_rows(self) -> bool:
+        """Columns are drawn one by one, not as a subtensor."""
+        return self.method.endswith("rows")
+
+    @property
+    def by_leverage(self) -> bool:
+        """Rows are drawn by leverage scores."""
+        return self.method == "leverage-rows"
+
+    @property
+    def uniform(self) -> bool:
+        """Subtensors are drawn without regard to chunks."""
+        return self.method == "uniform-subtensor"
+
+    def check(self, source: Source, *, on_cluster: bool) -> None:
+        """Refuse single rows of data that are not in memory here."""
+        if self.by_rows and not isinstance(source, ArraySource):
+            raise ArgumentError(f"sampling={self.method!r} needs data in memory; use sampling='subtensor'")
+        if self.by_rows and on_cluster:
+            raise ArgumentError(f"sampling={self.method!r} cannot use an executor; use sampling='subtensor'")
 
 
 @lru_cache(maxsize=256)  # the same sizes come back in every core update

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from ringlet.amounts import format_bytes, parse_bytes
-from ringlet.arrays import Place
+from ringlet.arrays import Device, Place
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor, Placement
@@ -18,20 +18,18 @@ from ringlet.execution.memory import machine_memory
 from ringlet.results.records import RunState, Snapshot, SweepReport
 from ringlet.ring import TensorRing
 from ringlet.ring.ranks import normalise_rank
-from ringlet.robust import Kernel
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.sources import Source, Survey, survey
 
 __all__ = [
-    "HurriedRun",
     "IterativeSolver",
     "Plan",
-    "PreparedRun",
     "Problem",
     "ResumableRun",
     "Run",
     "Solver",
     "StopRule",
+    "TimedRun",
     "check_fits_machine",
     "first_look",
     "working_dtype",
@@ -77,7 +75,7 @@ class Problem:
     rank : tuple of int
         One bond before every mode; empty for methods without a ring.
     seed : int
-    init : TensorRing or sequence of arrays, optional
+    init : TensorRing, optional
         Where to start from.
     executor : DaskExecutor, optional
         The cluster that passes over the data run on.
@@ -91,7 +89,7 @@ class Problem:
     survey: Survey
     rank: tuple[int, ...]
     seed: int
-    init: TensorRing | Sequence[NDArray[Any]] | None = None
+    init: TensorRing | None = None
     executor: DaskExecutor | None = None
     choice: RankChoice | None = None
     device: Place | None = None
@@ -99,6 +97,10 @@ class Problem:
     def place(self) -> AbstractContextManager[Placement | None]:
         """The source on the cluster, for as long as the context is open; None without a cluster."""
         return nullcontext() if self.executor is None else self.executor.place(self.source)
+
+    def open_device(self) -> AbstractContextManager[Device | None]:
+        """The device, for as long as the context is open; None without one."""
+        return nullcontext() if self.device is None else Device.opened(self.device)
 
 
 def first_look(source: Source, executor: DaskExecutor | None) -> Survey:
@@ -112,11 +114,6 @@ def first_look(source: Source, executor: DaskExecutor | None) -> Survey:
 class Run(Protocol):
     """A fit that is under way."""
 
-    @property
-    def kernel(self) -> Kernel:
-        """By which the present model weights entries, in the data's units."""
-        ...
-
     def sweep(self, number: int) -> SweepReport:
         """Do one sweep, numbered from 1. If it raises, the model stays one that can be used."""
         ...
@@ -127,20 +124,15 @@ class Run(Protocol):
 
 
 @runtime_checkable
-class PreparedRun(Run, Protocol):
-    """A fit that has something to do before its first sweep, which one that is resumed has not."""
+class TimedRun(Run, Protocol):
+    """A fit that makes use of the time it is given."""
 
     def prepare(self, deadline: float) -> None:
-        """Do it; the fit should end by `deadline`, a time of `perf_counter`."""
+        """Before the first sweep, unless the fit is resumed; it should end by `deadline`, a time of `perf_counter`."""
         ...
 
-
-@runtime_checkable
-class HurriedRun(Run, Protocol):
-    """A fit that can end in a few sweeps when the time runs out."""
-
     def hurry(self) -> None:
-        """End soon."""
+        """The time runs out: end in a few sweeps."""
         ...
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.results.progress import ProgressLine
 from ringlet.results.records import LARGEST_LOSS, Callback, Saved, State, Status, SweepRecord, SweepReport
-from ringlet.solvers.base import HurriedRun, PreparedRun, ResumableRun, Run, StopRule
+from ringlet.solvers.base import ResumableRun, Run, StopRule, TimedRun
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
 
@@ -70,7 +70,7 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
     if ended is not None:
         return ended, tuple(history)
     try:
-        if not history and isinstance(run, PreparedRun):
+        if not history and isinstance(run, TimedRun):
             if options.progress is not None:
                 options.progress.phase("looking for a start")
             run.prepare(options.deadline)
@@ -89,8 +89,7 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
             history.append(record)
             if options.progress is not None:
                 limit = options.deadline - perf_counter()
-                done = number, rule.sweeps, record.seconds, record.change
-                options.progress.sweep(*done, limit=limit, stage=report.stage)
+                options.progress.sweep(number, rule.sweeps, record.seconds, report, limit=limit)
             quiet = quiet + 1 if report.change < rule.tol and not report.settling else 0
             stopped = callback is not None and _says_stop(callback(State(number, record, run.snapshot())))
             ended = _ended(report, quiet, rule)
@@ -106,7 +105,7 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
                 return ended, tuple(history)
             if late:
                 return Status.TIME_USED, tuple(history)
-            if left < sum(seconds) / len(seconds) + _CLOSING * min(seconds) and isinstance(run, HurriedRun):
+            if left < sum(seconds) / len(seconds) + _CLOSING * min(seconds) and isinstance(run, TimedRun):
                 run.hurry()
     except KeyboardInterrupt:
         return Status.INTERRUPTED, tuple(history)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring import TensorRing
 from ringlet.sampling import sample_sizes
 from ringlet.solvers.base import Problem, Solver
 from ringlet.sources import Block, Source
@@ -37,7 +36,7 @@ def describe_fit(solver: Solver, problem: Problem) -> dict[str, Any]:
         "rank": list(problem.rank) if problem.choice is None else str(problem.choice),
         "memory": None if problem.choice is None else solver.budget,  # bonds grow as far as it allows
         "seed": problem.seed,
-        "init": None if problem.init is None else _hash_cores(problem.init),
+        "init": None if problem.init is None else _hash_cores(problem.init.cores),
         "solver": type(solver).__name__,
         **({} if problem.device is None else {"device": str(problem.device)}),
         **parameters,
@@ -100,8 +99,7 @@ def _blocks(shape: Sequence[int]) -> Iterator[Block]:
         yield tuple(slice(int(start), int(start) + size) for start, size in zip(starts, sizes, strict=True))
 
 
-def _hash_cores(init: TensorRing | Sequence[NDArray[Any]]) -> str:
-    cores = init.cores if isinstance(init, TensorRing) else init
+def _hash_cores(cores: Sequence[NDArray[Any]]) -> str:
     digest = sha256()
     for core in cores:
         digest.update(repr((np.shape(core), np.asarray(core).dtype.name)).encode())

@@ -53,7 +53,7 @@ def test_a_background_does_not_blind_the_validator():
 def test_what_is_smaller_than_the_precision_of_data_makes_no_difference_to_the_validator():
     truth = waves()
     validator = Validator.of(as_source(truth), truth.size, 0)[0].scaled(1.0, 1.0, np.dtype("f8"))
-    noise = np.random.default_rng(0).standard_normal(len(validator))
+    noise = np.random.default_rng(0).standard_normal(validator.size)
     fine, finer, coarse = (validator.compare(size * noise, 1e-7 * noise) for size in (2e-7, 1e-9, 1e-3))
     assert abs(fine.gain) < 0.05
     assert abs(finer.gain) < 0.05
@@ -132,7 +132,7 @@ def doubting(share):
 def test_giving_in_to_errors_of_one_sign_foretells_none_of_them(share):
     """A ring of all entries is nearer to wrong ones that are all too large, and farther from all others."""
     validator, weights, doubted = doubting(share)
-    without = 0.01 * np.random.default_rng(2).standard_normal(len(validator)) + 0.25 * doubted
+    without = 0.01 * np.random.default_rng(2).standard_normal(validator.size) + 0.25 * doubted
     given_in = without - doubted.mean() * 0.25
     assert doubted.sum() > 30
     assert np.mean(given_in**2) < np.mean(without**2)  # it looks better
@@ -142,6 +142,6 @@ def test_giving_in_to_errors_of_one_sign_foretells_none_of_them(share):
 def test_what_a_ring_learns_of_doubted_entries_counts():
     validator, weights, doubted = doubting(0.1)
     rng = np.random.default_rng(2)
-    noise = 0.01 * rng.standard_normal(len(validator))
-    without = noise + 0.25 * doubted * rng.choice([-1, 1], len(validator))
+    noise = 0.01 * rng.standard_normal(validator.size)
+    without = noise + 0.25 * doubted * rng.choice([-1, 1], validator.size)
     assert validator.certainty_with_doubted(np.where(doubted, without / 2, without), without, weights) > 3

@@ -17,9 +17,9 @@ from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.engine.core_plan import CorePlan, Piece, SliceBlock
 from ringlet.solvers.engine.subchain import Operator, Resources, build_operator
-from ringlet.sources import Source
+from ringlet.sources import Block, Source
 
-__all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Weights"]
+__all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Weights", "block_to_read"]
 
 Observed: TypeAlias = NDArray[np.bool_] | None
 
@@ -183,16 +183,10 @@ class BlockWork:
 
     def _gather(self, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
         """A block of slices of the data, shape (B, J), in units of their range; zero where nothing is observed."""
-        plan, chosen = self._plan, []
-        for mode, (indices, length) in enumerate(zip(self._inputs.index, self._source.shape, strict=True)):
-            within = slice(0, len(indices))
-            if mode == plan.mode:
-                within = block
-            elif mode == plan.tile_mode and tile is not None:
-                within = tile
-            chosen.append(within if len(indices) == length else indices[within])
+        source, plan = self._source, self._plan
         with self._part("gather"):
-            values, observed = self._source.read(tuple(chosen), plan.order)
+            read = block_to_read(plan, self._inputs.index, source.shape, block, tile)
+            values, observed = source.read(read, plan.order)
             gathered = self._workspace.array("residuals", (len(values), values.size // len(values)), self._rows.dtype)
             with np.errstate(over="ignore"):  # of floats: entries beyond float32 are cut off below
                 scaled = gathered.reshape(values.shape)
@@ -213,3 +207,21 @@ class BlockWork:
         if mode is not None and piece.tile is not None:
             cores[mode] = cores[mode][:, piece.tile, :]
         return build_operator(self._plan, cores, self._workspace)
+
+
+def block_to_read(
+    plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: slice, tile: slice | None
+) -> Block:
+    """What some slices of mode k read of every mode of a source of this shape, all columns or those of one tile.
+
+    `index` has the indices used of every mode.
+    """
+    chosen: list[slice | NDArray[np.intp]] = []
+    for mode, (indices, length) in enumerate(zip(index, shape, strict=True)):
+        within = slice(0, len(indices))
+        if mode == plan.mode:
+            within = slices
+        elif mode == plan.tile_mode and tile is not None:
+            within = tile
+        chosen.append(within if len(indices) == length else indices[within])
+    return tuple(chosen)

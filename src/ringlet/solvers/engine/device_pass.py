@@ -9,13 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringlet.arrays import Device, Place
+from ringlet.arrays import Place
 from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import unfold
 from ringlet.robust import Kernel
-from ringlet.solvers.engine.block_work import Weights
+from ringlet.solvers.engine.block_work import Weights, block_to_read
 from ringlet.solvers.engine.core_plan import CorePlan, Piece, SliceBlock, plan_core
 from ringlet.solvers.engine.device_work import scaled_entries, weights_of
 from ringlet.solvers.engine.streamed_pass import Sketch
@@ -26,8 +25,6 @@ __all__ = ["DevicePass", "DeviceWeights", "device_plan"]
 
 _KEPT_ENTRIES = 1 << 26  # whose weights are kept on the device from the gradient to the line search
 _BYTES_AN_ENTRY = 6  # arrays of the working precision that a block takes at once: entries, model, weights, ...
-
-_PRODUCTS = FreshProducts()
 
 _Kept: TypeAlias = dict[tuple[int, int], Any]  # weights by where their block begins and ends; None: all are one
 
@@ -73,12 +70,13 @@ class DevicePass:
         Of any source; one on the same device is read in place.
     data_range : float
         The data are divided by it as they are read.
-    device : Device
     resources : Resources
-        Where the device is the host's processor, pieces run on these threads.
+        With a device. Where that is the host's processor, pieces run on these threads.
     """
 
-    def __init__(self, sketch: Sketch, data_range: float, device: Device, resources: Resources) -> None:
+    def __init__(self, sketch: Sketch, data_range: float, resources: Resources) -> None:
+        device = resources.device
+        assert device is not None  # noqa: S101 - of resources without one, `StreamedPass` makes use
         mode, cores, place = sketch.mode, sketch.cores, device.place
         self.rows = unfold(cores[mode])
         self._plan = plan_core(sketch.sizes, tuple([core.shape[0] for core in cores]), mode)
@@ -174,30 +172,19 @@ class DevicePass:
     def _residuals(self, plan: CorePlan, operator: Operator, piece: Piece, block: SliceBlock) -> tuple[Any, Any]:
         """``E = X - A S^T`` of a block of slices, shape (B, J), and what is observed of them (None: all)."""
         xp = self._place.xp
-        values, observed = self._entries.gather(self._chosen(plan, piece, block), plan.order)
+        read = block_to_read(plan, self._sketch.index, self._sketch.source.shape, block.slices, piece.tile)
+        values, observed = self._entries.gather(read, plan.order)
         residuals = scaled_entries(self._place, values, observed, self._data_range, self.rows.dtype)
         shape = (values.shape[0], -1)
         residuals = xp.reshape(residuals, shape)
         residuals -= operator.forward(self._rows[block.slices, :], "model")
         return residuals, None if observed is None else xp.reshape(observed, shape)
 
-    def _chosen(self, plan: CorePlan, piece: Piece, block: SliceBlock) -> Block:
-        """What a block reads of every mode of the source."""
-        chosen: list[slice | NDArray[np.intp]] = []
-        for mode, (indices, length) in enumerate(zip(self._sketch.index, self._sketch.source.shape, strict=True)):
-            within = slice(0, len(indices))
-            if mode == plan.mode:
-                within = block.slices
-            elif mode == plan.tile_mode and piece.tile is not None:
-                within = piece.tile
-            chosen.append(within if len(indices) == length else indices[within])
-        return tuple(chosen)
-
     def _operator(self, plan: CorePlan, piece: Piece) -> Operator:
         cores: Sequence[Any] = self._cores
         if plan.tile_mode is not None and piece.tile is not None:
             cores = [core[:, piece.tile, :] if k == plan.tile_mode else core for k, core in enumerate(cores)]
-        return build_operator(plan, cores, _PRODUCTS)
+        return build_operator(plan, cores, FreshProducts(self._place.xp))
 
 
 def device_plan(plan: CorePlan, entries: int) -> CorePlan:

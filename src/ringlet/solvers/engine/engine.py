@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core
-from ringlet.sampling import ChunkDraw, Purpose, draw_entries, draw_subtensor, stream
+from ringlet.sampling import ChunkDraw, Purpose, SamplingRule, draw_entries, draw_subtensor, stream
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.cluster_regions import ClusterRegions
 from ringlet.solvers.engine.core_plan import plan_core
@@ -22,7 +22,6 @@ from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.prefetch import Ahead, hold
 from ringlet.solvers.engine.regions import RegionPass, Regions
 from ringlet.solvers.engine.row_sampling import row_sketch
-from ringlet.solvers.engine.sampling_rule import SamplingRule
 from ringlet.solvers.engine.streamed_pass import Pass, Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource, Source
@@ -62,6 +61,7 @@ class Engine:
         self._sampling, self._by_rows = sampling, sampling.by_rows
         self._data_range = data_range
         self.resources = resources
+        self._pass_type = StreamedPass if resources.device is None else DevicePass
         # for small passes
         self._here = Resources(workspace=resources.workspace, profile=resources.profile, device=resources.device)
         self._chunk_draws: list[ChunkDraw] | None = None
@@ -123,18 +123,18 @@ class Engine:
             source = sketch.source
         cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
         pilot = Sketch(source, sketch.mode, index, cores)
-        return self._over(pilot, self._here).residuals()
+        return self._pass_type(pilot, self._data_range, self._here).residuals()
 
     def pass_over(self, sketch: Sketch, mode: int, plan: FitPlan) -> Pass:
         """The pass that core `mode` is updated from."""
         regions, resources = self._regions, self.resources
         placement = resources.placement
+        if regions is None and resources.device is None and plan.cores[mode].keeps_weights:
+            dtype = sketch.cores[sketch.mode].dtype
+            room = resources.workspace.array("kept weights", (plan.kept_entries,), dtype)
+            return StreamedPass(sketch, self._data_range, resources, room)
         if regions is None:
-            room = None
-            if resources.device is None and plan.cores[mode].keeps_weights:
-                dtype = sketch.cores[sketch.mode].dtype
-                room = resources.workspace.array("kept weights", (plan.kept_entries,), dtype)
-            return self._over(sketch, resources, room)
+            return self._pass_type(sketch, self._data_range, resources)
         if placement is not None and len(regions.blocks) >= placement.slots:
             return ClusterRegions(regions.blocks, sketch, self._data_range, placement)
 
@@ -145,7 +145,7 @@ class Engine:
             else:
                 index = tuple(np.arange(span.start, span.stop) for span in regions.blocks[number])
                 part = Sketch(sketch.source, mode, index, cores)
-            return self._over(part, resources)
+            return self._pass_type(part, self._data_range, resources)
 
         return RegionPass(regions.blocks, sketch.cores, mode, over)
 
@@ -154,14 +154,6 @@ class Engine:
         for reader in (self._held, self._regions):
             if reader is not None:
                 reader.close()
-
-    def _over(
-        self, sketch: Sketch, resources: Resources, weights_room: Floats | None = None
-    ) -> StreamedPass | DevicePass:
-        """A pass over a sketch: on the device, if there is one."""
-        if resources.device is None:
-            return StreamedPass(sketch, self._data_range, resources, weights_room)
-        return DevicePass(sketch, self._data_range, resources.device, resources)
 
     def _index(self, moment: Moment, columns: int | None = None) -> Indices:
         """Indices used of every mode, all of the mode that is updated."""

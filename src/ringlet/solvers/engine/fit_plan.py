@@ -8,9 +8,8 @@ from ringlet.amounts import format_bytes, round_up
 from ringlet.errors import BudgetError
 from ringlet.ring.gram import kept_numbers
 from ringlet.ring.ranks import bond_limits, parameters, unknowns_per_entry
-from ringlet.sampling import ChunkDraw
+from ringlet.sampling import ChunkDraw, SamplingRule
 from ringlet.solvers.engine.core_plan import CorePlan, core_sizes, plan_core
-from ringlet.solvers.engine.sampling_rule import SamplingRule
 from ringlet.solvers.engine.solve_plan import SolvePlan
 from ringlet.sources import Chunks
 from ringlet.sources.base import aligned_blocks

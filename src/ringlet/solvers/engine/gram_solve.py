@@ -4,12 +4,13 @@ Factor and solves are cut into tiles of fixed size, each one matrix product, so 
 bits do not depend on their number. The factor is computed in float64 and applied in the dtype of the right-hand sides.
 """
 
+from collections import deque
 from typing import Any
 
 import numpy as np
 
-from ringlet.ring.arrays import Array64, Floats, Mapper, inverse_cholesky
-from ringlet.ring.gram import KroneckerSum
+from ringlet.ring.arrays import Array64, Floats, Mapper
+from ringlet.ring.gram import KroneckerSum, inverse_cholesky
 
 __all__ = ["GramFactor", "solve_once"]
 
@@ -72,12 +73,8 @@ class GramFactor:
     def solve(self, rows: Floats) -> Floats:
         """``rows @ (G + lambda I)^-1``."""
         out = rows.copy()
-
-        def solve_block(start: int) -> None:
-            self._solve_in_place(out[start : start + _ROWS])
-
-        for _ in self._mapper(solve_block, range(0, len(rows), _ROWS)):
-            pass
+        blocks = [out[start : start + _ROWS] for start in range(0, len(rows), _ROWS)]
+        deque(self._mapper(self._solve_in_place, blocks), maxlen=0)
         return out
 
     def _solve_in_place(self, rows: Floats) -> None:

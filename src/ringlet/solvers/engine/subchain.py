@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ringlet.arrays import Device, namespace
+from ringlet.arrays import Device
 from ringlet.execution import Placement, Profile
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, merge
@@ -24,7 +24,9 @@ __all__ = ["FreshProducts", "Operator", "Products", "Resources", "Workspace", "b
 
 
 class Products(Protocol):
-    """Where the results of large matrix products go."""
+    """The library of the arrays, and where the results of large matrix products go."""
+
+    xp: Any
 
     def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
         """``left @ right``, of this shape; the previous result of the same name and dtype may be void."""
@@ -35,8 +37,11 @@ class Products(Protocol):
         ...
 
 
+@dataclass
 class FreshProducts:
     """Every result in memory of its own, as libraries other than NumPy have it: they keep a pool themselves."""
+
+    xp: Any
 
     def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:  # noqa: ARG002
         """``left @ right``."""
@@ -49,6 +54,9 @@ class FreshProducts:
 
 class Workspace(local):
     """Arrays that a thread uses again and again, so that the memory of large temporaries stays warm."""
+
+    xp: Any = np
+    contiguous = staticmethod(np.ascontiguousarray)
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[str, Any], Floats] = {}
@@ -64,10 +72,6 @@ class Workspace(local):
     def product(self, name: str, left: Floats, right: Floats, shape: tuple[int, ...]) -> Floats:
         """``left @ right``, in array `name`."""
         return np.matmul(left, right, out=self.array(name, shape, left.dtype))
-
-    def contiguous(self, array: Floats) -> Floats:
-        """The array, copied unless it lies in C order."""
-        return np.ascontiguousarray(array)
 
 
 @dataclass(frozen=True)
@@ -118,33 +122,31 @@ def build_operator(plan: CorePlan, cores: Sequence[Core], products: Products) ->
     Parameters
     ----------
     plan : CorePlan
-    cores : sequence of arrays of one library
+    cores : sequence of arrays of the library of the products
         All cores, sampled (and tiled) already; core k itself is not looked at.
     products : Products
     """
-    xp = namespace(cores[plan.first[0]])
-    first = _in_data_order([cores[mode] for mode in plan.first], plan.first)
+    xp = products.xp
+    first = _in_data_order([cores[mode] for mode in plan.first], plan.first, xp)
     if not plan.second:
         b, columns, a = first.shape
         matrix = products.contiguous(xp.permute_dims(first, (2, 0, 1)))
         return _Subchain(xp.reshape(matrix, (a * b, columns)), products)
-    second = _in_data_order([cores[mode] for mode in plan.second], plan.second)
+    second = _in_data_order([cores[mode] for mode in plan.second], plan.second, xp)
     if plan.flipped:
         first, second = xp.permute_dims(first, (2, 1, 0)), xp.permute_dims(second, (2, 1, 0))
-    return _Split(  # from (beta, jF, c) and (c, jS, alpha)
-        products.contiguous(xp.permute_dims(first, (2, 0, 1))),
-        products.contiguous(xp.permute_dims(second, (0, 2, 1))),
-        plan.flipped,
-        products,
-    )
+    first = products.contiguous(xp.permute_dims(first, (2, 0, 1)))  # from (beta, jF, c) and (c, jS, alpha)
+    second = products.contiguous(xp.permute_dims(second, (0, 2, 1)))
+    c, alpha, columns = second.shape
+    return _Split(first, xp.reshape(second, (c * alpha, columns)), alpha, plan.flipped, products)
 
 
-def _in_data_order(cores: Sequence[Core], modes: Sequence[int]) -> Core:
+def _in_data_order(cores: Sequence[Core], modes: Sequence[int], xp: Any) -> Core:
     """Merge cores in ring order; the merged index has their modes in ascending order, as the data lie in memory."""
-    merged = merge(cores)
+    merged = merge(cores, xp)
     if list(modes) == sorted(modes):
         return merged
-    xp, (left, _, right) = namespace(merged), merged.shape
+    left, _, right = merged.shape
     axes = [1 + modes.index(mode) for mode in sorted(modes)]
     unmerged = xp.reshape(merged, (left, *[core.shape[1] for core in cores], right))
     ordered: Core = xp.reshape(xp.permute_dims(unmerged, (0, *axes, len(modes) + 1)), merged.shape)
@@ -166,51 +168,52 @@ class _Subchain:
         return residuals @ self.matrix.T
 
 
+@dataclass(frozen=True)
 class _Split:
     """S_k^T as two parts, joined by a bond of rank c.
 
-    Parameters
+    Attributes
     ----------
     first : array (c, beta, jF)
-    second : array (c, alpha, jS)
+    second : array (c * alpha, jS)
+    alpha : int
     flipped : bool
         Rows hold slices as (beta, alpha) instead of (alpha, beta).
+    products : Products
     """
 
-    def __init__(self, first: Floats, second: Floats, flipped: bool, products: Products) -> None:
-        c, self._alpha, columns_second = second.shape
-        self._xp = namespace(first)
-        self._first = first
-        self._second = self._xp.reshape(second, (c * self._alpha, columns_second))
-        self._flipped = flipped
-        self._products = products
+    first: Floats
+    second: Floats
+    alpha: int
+    flipped: bool
+    products: Products
 
     def forward(self, rows: Floats, name: str) -> Floats:
-        xp, (c, beta, columns_first) = self._xp, self._first.shape
-        count, alpha, columns_second = rows.shape[0], self._alpha, self._second.shape[1]
-        slices = xp.reshape(rows, (count, beta, alpha) if self._flipped else (count, alpha, beta))
-        turned = xp.permute_dims(slices, (2, 0, 1) if self._flipped else (1, 0, 2))  # (alpha, B, beta)
-        between = self._products.product(  # T = A_i first
-            "between", xp.reshape(turned, (alpha * count, beta)), self._first, (c, alpha * count, columns_first)
+        xp, (c, beta, columns_first) = self.products.xp, self.first.shape
+        count, alpha, columns_second = rows.shape[0], self.alpha, self.second.shape[1]
+        slices = xp.reshape(rows, (count, beta, alpha) if self.flipped else (count, alpha, beta))
+        turned = xp.permute_dims(slices, (2, 0, 1) if self.flipped else (1, 0, 2))  # (alpha, B, beta)
+        between = self.products.product(  # T = A_i first
+            "between", xp.reshape(turned, (alpha * count, beta)), self.first, (c, alpha * count, columns_first)
         )
-        entries = self._products.product(  # M_i = T^T second
+        entries = self.products.product(  # M_i = T^T second
             name,
             xp.reshape(between, (c * alpha, count * columns_first)).T,
-            self._second,
+            self.second,
             (count * columns_first, columns_second),
         )
         return xp.reshape(entries, (count, columns_first * columns_second))  # type: ignore[no-any-return]
 
     def adjoint(self, residuals: Floats) -> Floats:
-        xp, (c, beta, columns_first) = self._xp, self._first.shape
-        count, alpha, columns_second = residuals.shape[0], self._alpha, self._second.shape[1]
-        between = self._products.product(  # U = second Y_i^T
+        xp, (c, beta, columns_first) = self.products.xp, self.first.shape
+        count, alpha, columns_second = residuals.shape[0], self.alpha, self.second.shape[1]
+        between = self.products.product(  # U = second Y_i^T
             "between",
-            self._second,
+            self.second,
             xp.reshape(residuals, (count * columns_first, columns_second)).T,
             (c * alpha, count * columns_first),
         )
-        parts = xp.reshape(between, (c, alpha * count, columns_first)) @ xp.permute_dims(self._first, (0, 2, 1))
+        parts = xp.reshape(between, (c, alpha * count, columns_first)) @ xp.permute_dims(self.first, (0, 2, 1))
         turned = xp.reshape(xp.sum(parts, axis=0), (alpha, count, beta))  # d_i = U first^T
-        order = (1, 2, 0) if self._flipped else (1, 0, 2)
+        order = (1, 2, 0) if self.flipped else (1, 0, 2)
         return xp.reshape(xp.permute_dims(turned, order), (count, alpha * beta))  # type: ignore[no-any-return]

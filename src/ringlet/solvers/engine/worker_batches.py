@@ -9,11 +9,10 @@ from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.execution import LEAST_SECONDS
 from ringlet.ring.arrays import Floats
-from ringlet.solvers.engine.block_work import BlockWork, PassInputs
+from ringlet.solvers.engine.block_work import BlockWork, PassInputs, block_to_read
 from ringlet.solvers.engine.core_plan import CorePlan, Piece
 from ringlet.solvers.engine.prefetch import hold
 from ringlet.solvers.engine.subchain import Resources
@@ -80,16 +79,11 @@ def work_on_batch(source: Source, shared: tuple[PassInputs, Callable[..., Result
 def _held(source: Source, inputs: PassInputs, pieces: Sequence[Piece]) -> tuple[ArraySource, PassInputs, list[Piece]]:
     """The data that neighbouring pieces look at, in memory, and inputs and pieces as they are numbered there."""
     plan, first, last = inputs.plan, pieces[0], pieces[-1]
-    spans = {plan.mode: slice(first.slices.start, last.slices.stop)}
-    cores = list(inputs.cores)
+    slices, tile, cores = slice(first.slices.start, last.slices.stop), None, list(inputs.cores)
     if plan.tile_mode is not None and first.tile is not None and last.tile is not None:
-        spans[plan.tile_mode] = slice(first.tile.start, last.tile.stop)
-        cores[plan.tile_mode] = cores[plan.tile_mode][:, spans[plan.tile_mode], :]
-    chosen: list[slice | NDArray[np.intp]] = []
-    for mode, (indices, length) in enumerate(zip(inputs.index, source.shape, strict=True)):
-        span = spans.get(mode, slice(0, len(indices)))
-        chosen.append(span if len(indices) == length else indices[span])
-    held = hold(source, chosen, plan.order)
+        tile = slice(first.tile.start, last.tile.stop)
+        cores[plan.tile_mode] = cores[plan.tile_mode][:, tile, :]
+    held = hold(source, block_to_read(plan, inputs.index, source.shape, slices, tile), plan.order)
     own = replace(inputs, index=tuple(map(np.arange, held.shape)), cores=cores)
     return held, own, [_behind(piece, first) for piece in pieces]
 

@@ -28,7 +28,7 @@ from ringlet.ring import GramChain
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
-from ringlet.robust import Kernel, Loss, PilotStats, WidthRule
+from ringlet.robust import Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
@@ -77,11 +77,6 @@ class FitState:
     last_gram: Array64 | None = field(default=None, repr=False, metadata=NOT_SAVED)
     enough_for: tuple[int, ...] | None = field(default=None, metadata=NOT_SAVED)
 
-    @property
-    def rank(self) -> tuple[int, ...]:
-        """The bond before every mode."""
-        return self.plan.rank
-
 
 @dataclass(frozen=True)
 class CoreReport:
@@ -102,9 +97,8 @@ class Algorithm:
     scale : Scale
         Robust measures of the data.
     engine : Engine
-    loss : Loss
-        Whose kernel weighs entries.
     width_rule : WidthRule
+        Of the kernel that weighs entries.
     narrowing : float
         Factor by which the kernel width shrinks a sweep at most.
     last_sweep : int or None
@@ -117,7 +111,6 @@ class Algorithm:
     problem: Problem
     scale: Scale
     engine: Engine
-    loss: Loss
     width_rule: WidthRule
     narrowing: float
     last_sweep: int | None = None
@@ -203,7 +196,7 @@ class Algorithm:
         engine = Engine(problem, settings.sampling_rule(), scale.data_range, resources, reads_ahead=plan.reads_ahead)
         rule, last_sweep = settings.width_rule(), None if tuned else settings.sweeps
         narrowing = rule.narrowing(scale.data_range, settings.sweeps)
-        return cls(settings, problem, scale, engine, settings.kernel_loss, rule, narrowing, last_sweep, beside)
+        return cls(settings, problem, scale, engine, rule, narrowing, last_sweep, beside)
 
     def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
         """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
@@ -225,6 +218,11 @@ class Algorithm:
         plan = self.settings.plan_of(self.problem, tuple([core.shape[0] for core in cores]), self.beside)
         return replace(state, cores=tuple(cores), plan=plan)
 
+    def with_kernel(self, kernel: bool) -> "Algorithm":
+        """The same with the solver's kernel, or with least squares."""
+        rule = self.settings.width_rule()
+        return replace(self, width_rule=rule if kernel else replace(rule, rule=None, fixed=inf))
+
     def on(self, problem: Problem, placement: Placement | None) -> "Algorithm":
         """The same for the same tensor with other entries observed; this one reads no more."""
         self.engine.close()
@@ -243,9 +241,8 @@ class Algorithm:
         residuals = self.engine.pilot_residuals(sketch, moment)
         data_range = self.scale.data_range
         if not residuals.size:
-            return PilotStats(Kernel(state.sigma / data_range, self.loss))
-        width, settling = self.width_rule.width(residuals, data_range, state.narrowest, state.penalties.width)
-        return PilotStats.of(residuals, Kernel(width, self.loss), settling=settling)
+            return PilotStats(Kernel(state.sigma / data_range, self.width_rule.loss))
+        return self.width_rule.pilot(residuals, data_range, state.narrowest, state.penalties.width)
 
     def _scaling(
         self, state: FitState, grams: GramChain, sketch: Sketch, pilot: PilotStats, k: int

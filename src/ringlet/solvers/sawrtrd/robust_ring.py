@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,9 +11,9 @@ from ringlet.checks import check_number, check_number_or, check_one_of
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.robust import DEFAULT_FACTORS, LOSSES, Loss, WidthRule
+from ringlet.sampling import SamplingRule
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
 from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
-from ringlet.solvers.engine.sampling_rule import SamplingRule
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.sources import Chunks
@@ -78,11 +77,12 @@ class RobustRing(IterativeSolver):
     def width_rule(self) -> WidthRule:
         """How the kernel width is chosen; plain least squares have an infinite one."""
         if self.loss == "l2":
-            return WidthRule(None, fixed=inf)
+            return WidthRule(None, loss=self.kernel_loss)
         if self.sigma in DEFAULT_FACTORS:
             rule = str(self.sigma)
-            return WidthRule(rule, self.sigma_factor or DEFAULT_FACTORS[rule], self.sigma_min)
-        return WidthRule(None, fixed=float(self.sigma))
+            factor = self.sigma_factor or DEFAULT_FACTORS[rule]
+            return WidthRule(rule, factor, self.sigma_min, loss=self.kernel_loss)
+        return WidthRule(None, fixed=float(self.sigma), loss=self.kernel_loss)
 
     def penalties(self, order: int) -> Penalties:
         """The penalties to begin with; what is "auto" begins at none, or by the rule."""
@@ -103,11 +103,6 @@ class RobustRing(IterativeSolver):
         """
         smooths = self.scaling != "none" and not self.sampling_rule().by_rows
         return choice is not None or (smooths and self.smooth == "auto")
-
-    @property
-    def judges(self) -> bool:
-        """Whether entries are to be judged by their neighbours; a kernel whose width is given weighs them instead."""
-        return self.loss == "learned" and self.tunes_width
 
     @property
     def tunes_width(self) -> bool:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ringlet.arrays import Device
 from ringlet.errors import FormatError
 from ringlet.execution import Profile, Threads
-from ringlet.results.records import RunState, SweepReport
+from ringlet.results.local_entries import Unseen
+from ringlet.results.records import Rung, RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names
 from ringlet.ring import GramChain
@@ -21,7 +21,35 @@ from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale
 
-__all__ = ["RingRun", "resumed_state", "start_run"]
+__all__ = ["RingRun", "RobustSnapshot", "resumed_state", "start_run"]
+
+
+@dataclass(frozen=True)
+class RobustSnapshot(RingSnapshot):
+    """A ring at some moment, and what else a fit by AWRTRD or SAWRTRD leaves behind.
+
+    Attributes
+    ----------
+    scale : Scale
+        Robust measures of the data.
+    penalties : Penalties
+        As given, or as chosen so far.
+    path : tuple of Rung
+        Of an automatic fit.
+    honest : RingSnapshot or None
+        The ring before it saw the held-out entries; None if there are none.
+    unseen : Unseen or None
+        Says which these are.
+    judged : bool
+        Whether entries are judged by their neighbours, not by the kernel.
+    """
+
+    scale: Scale = field(kw_only=True)
+    penalties: Penalties = field(kw_only=True)
+    path: tuple[Rung, ...] = ()
+    honest: RingSnapshot | None = None
+    unseen: Unseen | None = None
+    judged: bool = False
 
 
 class RingRun:
@@ -31,29 +59,22 @@ class RingRun:
         self._algorithm = algorithm
         self._state = algorithm.init()
 
-    @property
-    def scale(self) -> Scale:
-        """Robust measures of the data."""
-        return self._algorithm.scale
-
-    @property
-    def penalties(self) -> Penalties:
-        """As given."""
-        return self._state.penalties
-
-    @property
-    def kernel(self) -> Kernel:
-        """Loss and width, in the data's units."""
-        return Kernel(self._state.sigma, self._algorithm.settings.kernel_loss)
-
     def sweep(self, number: int) -> SweepReport:
         """Update every core once."""
         self._state, report = self._algorithm.sweep(self._state, number)
         return report
 
-    def snapshot(self) -> RingSnapshot:
+    def snapshot(self) -> RobustSnapshot:
         """The present model."""
-        return RingSnapshot(self._state.cores, self.scale.data_range, self._algorithm.problem.survey.empty)
+        algorithm, state = self._algorithm, self._state
+        return RobustSnapshot(
+            state.cores,
+            algorithm.scale.data_range,
+            algorithm.problem.survey.empty,
+            Kernel(state.sigma, algorithm.settings.kernel_loss),
+            scale=algorithm.scale,
+            penalties=state.penalties,
+        )
 
     def state(self) -> RunState:
         """The fields of the state; draws depend on the sweep's number alone."""
@@ -67,8 +88,7 @@ class RingRun:
 @contextmanager
 def start_run(settings: RobustRing, problem: Problem, profile: Profile | None = None) -> Iterator[RingRun]:
     """Begin a fit of a given rank; the driver sweeps it."""
-    opened = Device.opened(problem.device)
-    with Threads(settings.threads) as threads, problem.place() as placement, opened as device:
+    with Threads(settings.threads) as threads, problem.place() as placement, problem.open_device() as device:
         resources = Resources(threads.run, placement, profile, device=device)
         algorithm = Algorithm.of(settings, problem, resources)
         with closing(algorithm.engine):

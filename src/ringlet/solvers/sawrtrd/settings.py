@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ringlet.checks import check_number, check_one_of
+from ringlet.sampling import SamplingRule
 from ringlet.solvers.base import Problem
-from ringlet.solvers.engine.sampling_rule import SamplingRule
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.run import RingRun, start_run
 

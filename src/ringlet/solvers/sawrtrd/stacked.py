@@ -128,9 +128,8 @@ class _Stack:
         """Sigma of every tensor, and whether it is still on its way."""
         rule = self.settings.width_rule()
         if rule.rule is None:
-            nothing = np.zeros(1, self.dtype)
             found = [
-                rule.width(nothing, float(size), float(least))
+                rule.fixed_width(self.dtype, float(size), float(least))
                 for size, least in zip(self.ranges, state.narrowest, strict=True)
             ]
             return np.array([width for width, _ in found]), np.array([settling for _, settling in found])

@@ -110,14 +110,13 @@ def random_start(
 
 
 def given_start(
-    init: TensorRing | Sequence[NDArray[Any]],
+    ring: TensorRing,
     shape: Sequence[int],
     rank: Sequence[int],
     data_range: float,
     dtype: np.dtype[Any],
 ) -> list[Core]:
     """Cores that a user gave, of data divided by `data_range`; their norms are made equal, which changes no entry."""
-    ring = init if isinstance(init, TensorRing) else TensorRing(init)
     if ring.shape != tuple(shape) or ring.rank != tuple(rank):
         raise ArgumentError(
             f"init has shape {ring.shape} and rank {ring.rank}, "

@@ -21,6 +21,8 @@ from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.streaming.new_slices import Slices, checked_slices
 from ringlet.solvers.streaming.run import ExtensionRun
 from ringlet.sources.appended import AppendedSource
+from ringlet.sources.conversion import without_labels
+from ringlet.sources.labels import AppendedLabels
 
 __all__ = ["RingExtender"]
 
@@ -42,8 +44,20 @@ class RingExtender:
         else:
             ring, history, state = self._repeated(fit, slices)
         kernel = Kernel(history[-1].sigma, state.solver.kernel_loss)
-        held = AppendedSource(slices.source, slices.mode, fit.ring.shape[slices.mode])
-        return Fit(ring.at(home), Status.DONE, history, held, kernel, RingExtender(state), _learned=fit._learned)
+        first = fit.ring.shape[slices.mode]
+        source, labels = without_labels(slices.source)
+        return Fit(
+            ring.at(home),
+            Status.DONE,
+            history,
+            AppendedSource(source, slices.mode, first),
+            kernel,
+            RingExtender(state),
+            _labels=None if labels is None else AppendedLabels(labels, slices.mode, first, slices.count),
+            _learned=fit._learned,
+            _threads=fit._threads,
+            _memory=fit._memory,
+        )
 
     def _extended(
         self, fit: Fit, slices: Slices, options: ExtendOptions

@@ -1,7 +1,7 @@
 """What a fit leaves behind, beside its ring, for slices that come later."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +10,8 @@ from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core, unfold
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
-from ringlet.solvers.sawrtrd.start import Scale
 
-__all__ = ["ExtensionState", "Past", "ScaledRun"]
+__all__ = ["ExtensionState", "Past"]
 
 
 @dataclass(frozen=True)
@@ -64,21 +63,6 @@ class Past:
         return replace(self, rows=np.sqrt(share) * self.rows)
 
 
-@runtime_checkable
-class ScaledRun(Protocol):
-    """A fit under way that knows the scale of its data, and the penalties that go with it."""
-
-    @property
-    def scale(self) -> Scale:
-        """Robust measures of the data."""
-        ...
-
-    @property
-    def penalties(self) -> Penalties:
-        """As given, or as chosen so far."""
-        ...
-
-
 @dataclass(frozen=True)
 class ExtensionState:
     """What is needed to append slices to a fitted ring without its data.
@@ -105,11 +89,6 @@ class ExtensionState:
     penalties: Penalties
     trusted: float
     past: Past | None = None
-
-    @classmethod
-    def of(cls, solver: RobustRing, run: ScaledRun, trusted: float) -> "ExtensionState":
-        """What a run by this solver leaves behind."""
-        return cls(solver, run.scale.data_range, run.scale.penalty_unit, run.penalties, trusted)
 
     def core_unit(self, ring: TensorRing) -> np.floating[Any]:
         """What every core of the ring is divided by where the data are divided by their range."""

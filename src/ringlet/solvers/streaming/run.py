@@ -192,10 +192,9 @@ class ExtensionRun:
         if not residuals.size:
             return False
         rule, data_range = self._solver.width_rule(), self._extension.data_range
-        width, settling = rule.width(residuals, data_range, self._narrowest, self._width_factor)
-        self._pilot = PilotStats.of(residuals, Kernel(width, self._solver.kernel_loss))
-        self._narrowest = NARROWING * width
-        return settling
+        self._pilot = rule.pilot(residuals, data_range, self._narrowest, self._width_factor)
+        self._narrowest = NARROWING * self._pilot.kernel.width
+        return self._pilot.settling
 
     def _ridge(self) -> float:
         """The strength of the ridge, as in a fit."""

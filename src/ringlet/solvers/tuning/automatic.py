@@ -7,16 +7,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.arrays import Device
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
-from ringlet.solvers.sawrtrd.judging import Judge, can_judge, judging_memory
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.coarse_start import coarse_start
 from ringlet.solvers.tuning.holdout import HoldoutMask, holdout_memory
+from ringlet.solvers.tuning.judging import Judge, can_judge, judging_memory
 from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.validator import hold_out
@@ -38,7 +37,7 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         beside += judging_memory(problem.source.shape)
     with ExitStack() as stack:
         threads = stack.enter_context(Threads(solver.threads))
-        device = stack.enter_context(Device.opened(problem.device))
+        device = stack.enter_context(problem.open_device())
         resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
         judge = None

@@ -57,16 +57,21 @@ def largest_rank(shape: Sequence[int], most: int, still: int | None = None) -> t
 
     Examples
     --------
-    >>> largest_rank((100, 100, 3), 6000)
-    (5, 5, 5)
+    >>> largest_rank((100, 100, 3), 6000), largest_rank((960, 12), 2304)
+    ((6, 5, 5), (2, 1))
     """
     bond, rank = 1, (1,) * len(shape)
     narrow = () if still is None else still_bonds(still, len(shape))
     while True:
         wider = bond_limits(shape, [1 if k in narrow else bond + 1 for k in range(len(shape))])
         if wider == rank or parameters(shape, wider) > most:
-            return rank
+            break
         bond, rank = bond + 1, wider
+    for k in (k for k in range(len(shape)) if k not in narrow):  # what is left is enough for single bonds
+        one = (*rank[:k], rank[k] + 1, *rank[k + 1 :])
+        if parameters(shape, one) <= most:
+            rank = bond_limits(shape, one)
+    return rank
 
 
 def wider_rank(
@@ -81,15 +86,11 @@ def wider_rank(
     >>> wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_250), wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_249)
     ((5, 22, 5), None)
     """
-
-    def with_bond(width: int) -> tuple[int, ...]:
-        return (*rank[:bond], width, *rank[bond + 1 :])
-
-    wanted = with_bond(max(rank[bond] + 1, ceil(factor * rank[bond])))
-    width = bond_limits(shape, wanted)[bond]
-    while width > rank[bond] and parameters(shape, with_bond(width)) > most:
+    before, now, after = rank[:bond], rank[bond], rank[bond + 1 :]
+    width = bond_limits(shape, (*before, max(now + 1, ceil(factor * now)), *after))[bond]
+    while width > now and parameters(shape, (*before, width, *after)) > most:
         width -= 1
-    return with_bond(width) if width >= _LEAST_STEP * rank[bond] else None
+    return (*before, width, *after) if width >= _LEAST_STEP * now else None
 
 
 def sides(bond: int, modes: int) -> tuple[int, int]:

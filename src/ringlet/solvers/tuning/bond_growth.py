@@ -1,15 +1,17 @@
 """Bonds that grow from rung to rung of a path, where held-out entries promise most for their size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 
+from ringlet.errors import BudgetError
 from ringlet.ring.bond import canonical_bond
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import parameters
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.tuning.bond_expansion import equalise_bond, sides, still_bonds, widen, wider_rank, with_features
+from ringlet.solvers.tuning.path_state import Path
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 
@@ -41,33 +43,32 @@ class BondGrowth:
         options = self._wider_ranks(rank)
         return tuple([options[bond][bond] if bond in options else width for bond, width in enumerate(rank)])
 
-    def grown(self, trials: Trials, now: Candidate, gain: float, number: int) -> Candidate | None:
-        """The ring of the next rung; None if no bond may grow.
+    def grown(self, path: Path, number: int) -> Path:
+        """The path at the ring of the next rung; as it was, if no bond may grow or there is no room for a larger ring.
 
         Every bond that may grow is tried by itself. The one that gains most for its size grows, and those that promise
-        nearly as much. If none gains, the best one grows all the same: a path goes on.
-
-        Parameters
-        ----------
-        trials : Trials
-        now : Candidate
-        gain : float
-            Of the last sweep, in dB: what sweeps bring without wider bonds.
-        number : int
-            Of the sweep.
+        nearly as much. If none gains, the best one grows all the same: a path goes on. What sweeps bring without wider
+        bonds, by the last one, is no gain of a bond.
         """
-        options = self._wider_ranks(now.state.rank)
-        if not options:
-            return None
-        found = {bond: self._with_bond(trials, now, bond, rank[bond], number) for bond, rank in options.items()}
-        promises = {}
-        for bond, wider in found.items():
-            gained = trials.compare(wider, now).gain - max(gain, 0.0) * 2 / len(self.shape)
-            promises[bond] = gained / log(wider.parameters / now.parameters)
+        trials, now, found, promises = path.trials, path.now, {}, {}
+        options = self._wider_ranks(now.state.plan.rank)
+        try:
+            for bond, rank in options.items():
+                found[bond] = wider = self._with_bond(trials, now, bond, rank[bond], number)
+                gained = trials.compare(wider, now).gain - max(path.at.gain, 0.0) * 2 / len(self.shape)
+                promises[bond] = gained / log(wider.parameters / now.parameters)
+            return path if not found else replace(path, now=self._together(trials, now, found, promises))
+        except BudgetError:
+            return path
+
+    def _together(
+        self, trials: Trials, now: Candidate, found: dict[int, Candidate], promises: dict[int, float]
+    ) -> Candidate:
+        """All bonds wider that promise about as much as the best one."""
         best, *others = sorted(found, key=lambda bond: -promises[bond])
-        cores, rank = found[best].state.cores, found[best].state.rank
+        cores, rank = found[best].state.cores, found[best].state.plan.rank
         for bond in others:
-            together = (*rank[:bond], options[bond][bond], *rank[bond + 1 :])
+            together = (*rank[:bond], found[bond].state.plan.rank[bond], *rank[bond + 1 :])
             similar = promises[bond] > 0 and promises[bond] >= self.policy.similar_promise * promises[best]
             if similar and parameters(self.shape, together) <= self.most:
                 cores, rank = tuple(with_features(cores, bond, found[bond].state.cores)), together
@@ -81,7 +82,7 @@ class BondGrowth:
         state = algorithm.with_cores(now.state, widen(now.state.cores, bond, width, rng))
         for mode, step in ((later, 0), (first, 0), (later, 1)):
             state = trials.updated(state, number, Trial.FEATURES + step, mode)
-            state = algorithm.with_cores(state, equalise_bond(state.cores, bond, now.state.rank[bond]))
+            state = algorithm.with_cores(state, equalise_bond(state.cores, bond, now.state.plan.rank[bond]))
         return trials.with_cores(now, state.cores)
 
     def _wider_ranks(self, rank: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
@@ -95,27 +96,26 @@ class BondGrowth:
                 options[bond] = wider
         return options
 
-    def trimmed(self, trials: Trials, best: Candidate, number: int) -> Candidate:
-        """The ring without the weakest parts of bonds, as far as held-out entries do not miss them."""
-        kept = best
+    def trimmed(self, path: Path, number: int) -> Path:
+        """The path without the weakest parts of bonds, as far as held-out entries do not miss them."""
+        trials, best, kept = path.trials, path.now, path.now
         if not best.residuals.size:  # nothing is held out
-            return best
-        for bond in sorted(range(len(self.shape)), key=lambda bond: -best.state.rank[bond]):
-            missed, width = 0, kept.state.rank[bond] - 1  # the widest bond that is too narrow, and one that may be
+            return path
+        for bond in sorted(range(len(self.shape)), key=lambda bond: -best.state.plan.rank[bond]):
+            missed, width = 0, kept.state.plan.rank[bond] - 1  # the widest bond that is too narrow, and one that may be
             while missed < width:
                 thinner = trials.with_cores(kept, _with_narrower_bond(kept.state.cores, bond, width))
                 if trials.error(kept) < self.policy.exact:  # sweeps show it where nothing else is left of the data
-                    for step in range(_REFITS):
-                        thinner = trials.swept(thinner.state, number, Trial.REFIT + step)
+                    thinner = trials.swept(thinner.state, number, Trial.REFIT, _REFITS)
                 if self._worse(trials, thinner, best):
                     missed = width
                 else:
                     kept = thinner
-                width = (missed + kept.state.rank[bond]) // 2
+                width = (missed + kept.state.plan.rank[bond]) // 2
         if kept is best:
-            return best
+            return path
         swept = trials.swept(kept.state, number, Trial.GROWN)
-        return best if self._worse(trials, swept, best) else swept
+        return path if self._worse(trials, swept, best) else replace(path, now=swept)
 
     def _worse(self, trials: Trials, thinner: Candidate, best: Candidate) -> bool:
         if self.choice.psnr is not None and trials.validator.psnr(best.residuals, self.choice) >= self.choice.psnr:

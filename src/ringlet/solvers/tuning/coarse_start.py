@@ -111,7 +111,8 @@ def _fitted(
         status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=deadline))
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        ring, penalties = fit.snapshot().ring(), fit.penalties
+        found = fit.snapshot()
+        ring, penalties = found.ring(), found.penalties
     shape = problem.source.shape
     sizes = zip(ring.cores, shape, factors, strict=True)
     cores = [interpolated(np.asarray(core), 1, np.arange(length), factor) for core, length, factor in sizes]

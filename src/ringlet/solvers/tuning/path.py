@@ -7,40 +7,41 @@ row were no better than the best one. That one is swept on until it settles, and
 Every round of the driver is one sweep that continues from the last: nothing is fitted twice.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, isnan, log10, nan
 from time import perf_counter
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringlet.errors import BudgetError, DataWarning, FormatError, warn
+from ringlet.errors import DataWarning, FormatError, warn
 from ringlet.execution import Placement
-from ringlet.results.fit import HonestRing
 from ringlet.results.records import Rung, RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names, saved_array
 from ringlet.ring import TensorRing
-from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
-from ringlet.solvers.sawrtrd.judging import TRUSTED, Judge
-from ringlet.solvers.sawrtrd.run import resumed_state
-from ringlet.solvers.sawrtrd.start import Scale, given_start
+from ringlet.solvers.sawrtrd.algorithm import Algorithm
+from ringlet.solvers.sawrtrd.run import RobustSnapshot, resumed_state
+from ringlet.solvers.sawrtrd.start import given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth
-from ringlet.solvers.tuning.kernel_choice import after_sweeps, choose_kernel, with_kernel
-from ringlet.solvers.tuning.path_state import PathState, Phase, rungs_by_name, saved_rungs
+from ringlet.solvers.tuning.entry_weights import EntryWeights
+from ringlet.solvers.tuning.judging import Judge
+from ringlet.solvers.tuning.path_state import Path, PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.solvers.tuning.restarts import find_restart
+from ringlet.solvers.tuning.restarts import begun_anew
 from ringlet.solvers.tuning.trials import Candidate, Trials
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters, Tuning, open_parameters
 from ringlet.solvers.tuning.validator import HeldOut
 
 __all__ = ["CoarseStart", "PathRun"]
+
+Step: TypeAlias = Callable[[Path, int], Path]  # from a path, in the round of this number, to another
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class PathRun:
         coarse_start: Callable[[float], CoarseStart | None] = lambda _: None,
     ) -> None:
         solver, scale, whole = algorithm.settings, algorithm.scale, held.whole
-        self._held, self._whole = held, whole
-        self._policy, self._place, self._judge, self._coarse_start = policy, place, judge, coarse_start
+        self._held, self._whole, self._scale, self._policy = held, whole, scale, policy
+        self._place, self._coarse_start = place, coarse_start
         self._hurried: RunState | None = None  # the state when the time ran out
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         first = algorithm.init()
@@ -87,375 +88,277 @@ class PathRun:
             first = replace(first, penalties=replace(first.penalties, ridge=policy.first_ridge))
         self._first_penalties = first.penalties
         dtype = first.cores[0].dtype
-        self._unjudged = held.validator.scaled(scale.data_range, scale.level, dtype)
-        self._trials = Trials(algorithm, self._unjudged)
+        trials = Trials(algorithm, held.validator.scaled(scale.data_range, scale.level, dtype))
+        self._entries = EntryWeights(held, trials.validator, policy, judge)
         tuned = open_parameters(solver, whole.source.shape)
         tunes_width = judge is None and policy.tunes_width  # judged entries count alike
         self._open = [one for one in tuned if tunes_width or one.name != "width"]
-        self._parameters = TunedParameters(self._open)
+        self._untried = TunedParameters(self._open).state
         choice = whole.choice
         most = 0 if choice is None else choice.most_parameters(whole.source.shape, dtype.itemsize)
         self._growth = BondGrowth(whole.source.shape, choice or RankChoice(), most, policy)
         phase = Phase.POLISHING if choice is None else Phase.GROWING
         restarted = not policy.restarts or choice is not None or whole.init is not None  # growing bonds need none
-        self._at = PathState(self._parameters.state, phase, restarted=restarted)
-        self._weights: NDArray[np.float32] | None = None  # of the last judgement
-        self._rungs: list[Rung] = []
-        self._honest: tuple[Core, ...] = ()  # the cores before the sweeps with all entries
         self._began = perf_counter()
-        self._now = self._best = self._trials.candidate(first, SweepReport(change=inf, loss=nan))
-        self._size()
+        start = trials.candidate(first, SweepReport(change=inf, loss=nan))
+        self._path = self._sized(Path(PathState(self._untried, phase, restarted=restarted), trials, start, start))
 
-    @property
-    def scale(self) -> Scale:
-        """Robust measures of the data."""
-        return self._trials.algorithm.scale
-
-    @property
-    def kernel(self) -> Kernel:
-        """Loss and width, in the data's units."""
-        return Kernel(self._now.state.sigma, self._trials.algorithm.settings.kernel_loss)
-
-    @property
-    def penalties(self) -> Penalties:
-        """Those of the present model."""
-        return self._now.state.penalties
-
-    @property
-    def judges(self) -> bool:
-        """Whether entries are judged by their neighbours, not by the kernel."""
-        return self._judge is not None
-
-    @property
-    def path(self) -> tuple[Rung, ...]:
-        """The rungs so far."""
-        return tuple(self._rungs)
-
-    @property
-    def honest(self) -> HonestRing | None:
-        """The ring that has not seen the held-out entries; None if there are none."""
-        if not self._now.residuals.size:
-            return None
-        return HonestRing(self._snapshot(self._honest or self._now.state.cores).ring(), self._held.mask)
-
-    def snapshot(self) -> RingSnapshot:
+    def snapshot(self) -> RobustSnapshot:
         """The present model."""
-        return self._snapshot(self._now.state.cores)
-
-    def _snapshot(self, cores: tuple[Core, ...]) -> RingSnapshot:
-        return RingSnapshot(cores, self.scale.data_range, self._whole.survey.empty)
+        path, scale, empty = self._path, self._scale, self._whole.survey.empty
+        state, honest = path.now.state, None
+        if path.now.residuals.size:
+            honest = RingSnapshot(path.honest or state.cores, scale.data_range, empty)
+        return RobustSnapshot(
+            state.cores,
+            scale.data_range,
+            empty,
+            Kernel(state.sigma, path.trials.algorithm.settings.kernel_loss),
+            scale=scale,
+            penalties=state.penalties,
+            path=path.rungs,
+            honest=honest,
+            unseen=self._held.mask,
+            judged=self._entries.judge is not None,
+        )
 
     def prepare(self, deadline: float) -> None:
         """Go to the coarse ring, if there is one that is better than a nearly constant tensor."""
         start = self._coarse_start(deadline)
         if start is None:
             return
-        state, trials = self._now.state, self._trials
-        cores = given_start(start.ring, start.ring.shape, start.ring.rank, self.scale.data_range, state.cores[0].dtype)
-        coarse = replace(trials.algorithm.with_cores(state, cores), penalties=start.penalties)
-        candidate = trials.candidate(coarse, self._now.report)
-        if trials.compare(candidate, self._now).certainty > self._policy.sure:
-            self._now = self._best = candidate
-            self._size()
+        now, trials = self._path.now, self._path.trials
+        dtype = now.state.cores[0].dtype
+        cores = given_start(start.ring, start.ring.shape, start.ring.rank, self._scale.data_range, dtype)
+        coarse = replace(trials.algorithm.with_cores(now.state, cores), penalties=start.penalties)
+        candidate = trials.candidate(coarse, now.report)
+        if trials.compare(candidate, now).certainty > self._policy.sure:
+            self._path = self._sized(replace(self._path, now=candidate, best=candidate))
 
     def sweep(self, number: int) -> SweepReport:
-        """One round."""
-        if self._hurried is not None or self._at.phase is Phase.CLOSING:
-            return self._close(number)
-        before, tuning = self._now, Tuning.EARLY
-        # A ring that is too small takes what it cannot reach for wrong: widths wait until a larger one is no better.
-        settled = self._at.kernel and (self._at.phase is Phase.POLISHING or self._at.idle_rungs > 0)
-        due = self._parameters.due(before.parameters, () if settled else ("width",))
-        if not due:
-            tuning = Tuning.DONE
-        if due and self._at.gain <= self._policy.too_fast_db:
-            self._now, helped = self._trials.tuned(before, number, self._parameters, due)
-            tuning = Tuning.HELPED if helped else Tuning.IN_VAIN
-        else:
-            self._now = self._trials.swept(before.state, number)
-        gain = self._trials.compare(self._now, before).gain
-        self._at = replace(self._at, gain=gain, sweeps=self._at.sweeps + 1)
-        if self._at.phase is Phase.GROWING:
-            if self._rung_ends(gain, tuning):
-                self._climb(number)
-        elif self._whole.choice is None and self._at.sweeps == self._policy.first_sweeps:
-            self._choose_kernel(number)  # before penalties hide what is rare
-        elif self._polished(gain, tuning):
-            self._end(number)
-        error = self._trials.error(self._now)
+        """One round: a sweep, and the steps that follow from it."""
+        if self._hurried is not None or self._path.at.phase is Phase.CLOSING:
+            return self._closing_sweep(number)
+        tuning = self._tuning_sweep(number)
+        for step in self._steps(tuning):
+            self._path = step(self._path, number)
+        path = self._path
+        error = path.trials.error(path.now)
+        rung = f"rung {len(path.rungs) + 1}" if path.at.phase is Phase.GROWING else "last rung"
+        quality = f", {-20 * log10(error):.1f} dB" if error > 0 else ""
         return replace(
-            self._now.report,
+            path.now.report,
             settling=True,
             stalled=False,
-            held_out=error * self.scale.data_range,
-            stage=self._stage(error),
+            held_out=error * self._scale.data_range,
+            stage=f"{rung} of {path.now.parameters:,} numbers{quality}",
+            growing=path.at.phase is Phase.GROWING,
         )
-
-    def _stage(self, error: float) -> str:
-        """The rung, its size and its validation error, in words."""
-        rung = f"rung {len(self._rungs) + 1}" if self._at.phase is Phase.GROWING else "last rung"
-        quality = f", {-20 * log10(error):.1f} dB" if error > 0 else ""
-        return f"{rung} of {self._now.parameters:,} numbers{quality}"
 
     def hurry(self) -> None:
         """Continue with all entries, and end. A checkpoint keeps the state before: with more time the fit goes on."""
         if self._hurried is None:
             self._hurried = self.state()
-            self._now = self._better(self._now, self._best)
+            self._path = replace(self._path, now=self._better())
 
     def warn_if_missed(self) -> None:
         """Say so if the target was not reached."""
-        choice = self._whole.choice
+        choice, now = self._whole.choice, self._path.now
         if choice is None or choice.psnr is None:
             return
-        psnr = self._trials.validator.psnr(self._now.residuals, choice)
+        psnr = self._path.trials.validator.psnr(now.residuals, choice)
         if psnr >= choice.psnr:
             return
         why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB on held-out entries"
-        warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {self._now.state.rank}", DataWarning)
+        right = self._path.trials.validator.psnr(now.residuals, replace(choice, trusted=True))
+        if not choice.trusted and right > psnr + 1:  # dB: they matter
+            why += f", {right:.1f} dB without those judged wrong, which trusted=True leaves out"
+        warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {now.state.plan.rank}", DataWarning)
 
     def close(self) -> None:
         """Stop reading ahead."""
-        self._trials.algorithm.engine.close()
+        self._path.trials.algorithm.engine.close()
 
-    def _rung_ends(self, gain: float, tuning: Tuning) -> bool:
+    def _tuning_sweep(self, number: int) -> Tuning:
+        """One sweep, in which parameters are tuned if some are due and the ring does not improve fast without."""
+        path = self._path
+        before, at, trials, tuning = path.now, path.at, path.trials, Tuning.EARLY
+        # A ring that is too small takes what it cannot reach for wrong: widths wait until a larger one is no better.
+        settled = at.kernel and (at.phase is Phase.POLISHING or at.idle_rungs > 0)
+        parameters = TunedParameters(self._open, at.parameters)
+        due = parameters.due(before.parameters, () if settled else ("width",))
+        if not due:
+            tuning = Tuning.DONE
+        if due and at.gain <= self._policy.too_fast_db:
+            now, helped = trials.tuned(before, number, parameters, due)
+            tuning = Tuning.HELPED if helped else Tuning.IN_VAIN
+        else:
+            now = trials.swept(before.state, number)
+        gain = trials.compare(now, before).gain
+        self._path = replace(path, now=now).moved(gain=gain, sweeps=at.sweeps + 1, parameters=parameters.state)
+        return tuning
+
+    def _closing_sweep(self, number: int) -> SweepReport:
+        """A sweep with all entries; the last ones."""
+        path = self._path if self._path.at.phase is Phase.CLOSING else self._with_all_entries(self._path)
+        now = path.trials.swept(path.now.state, number)
+        self._path = replace(path, now=now).moved(sweeps=path.at.sweeps + 1)
+        ended = self._path.at.sweeps >= self._policy.closing_sweeps and self._hurried is None
+        return replace(now.report, settling=True, converged=ended, stage="last sweeps with all entries")
+
+    def _steps(self, tuning: Tuning) -> Iterator[Step]:
+        """What follows a sweep; a step is taken before the next one is decided upon."""
+        at = self._path.at
+        if at.phase is Phase.GROWING:
+            if self._rung_ends(tuning):
+                yield from self._climb()
+        elif self._whole.choice is None and at.sweeps == self._policy.first_sweeps:
+            yield self._entries.kernel_chosen  # before penalties hide what is rare
+        elif self._polished(tuning):
+            yield from self._end()
+
+    def _rung_ends(self, tuning: Tuning) -> bool:
         """Whether the rung has shown what it can do."""
-        policy, sweeps = self._policy, self._at.sweeps
+        policy, path, gain, sweeps = self._policy, self._path, self._path.at.gain, self._path.at.sweeps
         if sweeps >= policy.fast_rung_sweeps:
             return True
         if gain > policy.rung_goes_on_db or tuning is Tuning.EARLY:  # bonds must not make up for sweeps or penalties
             return False
-        cheap = not self._rungs or policy.cheap_part * self._now.parameters < self._growth.most
+        cheap = not path.rungs or policy.cheap_part * path.now.parameters < self._growth.most
         if sweeps >= (policy.cheap_rung_sweeps if cheap else policy.rung_sweeps):
             return True
         settled = policy.polished_db if cheap else policy.rung_settled_db
-        behind = bool(self._rungs) and self._better(self._now, self._best) is self._best
-        return not (behind or self._now.report.settling) and gain < settled and tuning >= Tuning.IN_VAIN
+        behind = bool(path.rungs) and self._better() is path.best
+        return not (behind or path.now.report.settling) and gain < settled and tuning >= Tuning.IN_VAIN
 
-    def _polished(self, gain: float, tuning: Tuning) -> bool:
+    def _climb(self) -> Iterator[Step]:
+        """End a rung: note it, judge entries, and go on to the next one, or end the path."""
+        path, error = self._path, self._path.trials.error(self._path.now)
+        seconds = perf_counter() - self._began
+        rung = Rung(path.now.state.plan.rank, path.now.parameters, error * self._scale.data_range, seconds)
+        gains = not path.rungs or path.trials.compare(path.now, path.best).gain > self._policy.worthwhile_db
+        idle_rungs, enough = 0 if gains else path.at.idle_rungs + 1, self._enough()
+        best = path.now if gains else path.best
+        self._path = replace(path, best=best, rungs=(*path.rungs, rung)).moved(idle_rungs=idle_rungs)
+        if not path.rungs:
+            yield self._entries.kernel_chosen
+            self._path = replace(self._path, best=self._path.now)
+        if self._entries.outdated(self._path):
+            yield self._entries.judged
+            yield self._entries.readmitted
+            judged_at = self._entries.unjudged.error(self._path.now.residuals)
+            self._path = self._path.moved(judged_at=judged_at)
+        last = self._path.now
+        if idle_rungs < self._policy.idle_rungs and not (enough or self._enough()):
+            yield self._growth.grown
+        if self._path.now is not last:
+            self._path = self._sized(self._path.moved(sweeps=0, gain=0.0))
+            return
+        at_best = replace(self._path, now=self._path.best)
+        self._path = self._sized(at_best.moved(phase=Phase.POLISHING, idle=0, gain=0.0))
+        yield from self._weigh()
+
+    def _polished(self, tuning: Tuning) -> bool:
         """Whether the validation error has stopped falling."""
-        policy = self._policy
-        little = gain < policy.polished_db and tuning is not Tuning.HELPED and not self._now.report.settling
-        self._at = replace(self._at, idle=self._at.idle + 1 if little else 0)
-        error = self._trials.error(self._now)
-        if error < policy.exact and gain < policy.rung_goes_on_db:  # nothing is left to be tuned
+        policy, now, at = self._policy, self._path.now, self._path.at
+        little = at.gain < policy.polished_db and tuning is not Tuning.HELPED and not now.report.settling
+        idle, error = at.idle + 1 if little else 0, self._path.trials.error(now)
+        self._path = self._path.moved(idle=idle)
+        if error < policy.exact and at.gain < policy.rung_goes_on_db:  # nothing is left to be tuned
             return self._ends
-        if self._at.idle < policy.polishing_sweeps + (tuning is not Tuning.DONE):
+        if idle < policy.polishing_sweeps + (tuning is not Tuning.DONE):
             return False
-        if error > 0 and 20 * log10(self._at.tuned_at / error) > policy.retuning_db:
-            # A better ring may want other penalties.
-            self._parameters = TunedParameters(self._open)
-            self._at = replace(self._at, tuned_at=error, idle=0)
+        if error > 0 and 20 * log10(at.tuned_at / error) > policy.retuning_db:  # it may want other penalties
+            self._path = self._path.moved(parameters=self._untried, tuned_at=error, idle=0)
             return False
         return self._ends
 
-    def _climb(self, number: int) -> None:
-        """End a rung: note it, judge entries, and go on to the next one, or end the path."""
-        trials, error = self._trials, self._trials.error(self._now)
-        self._rungs.append(
-            Rung(
-                self._now.state.rank, self._now.parameters, error * self.scale.data_range, perf_counter() - self._began
-            )
-        )
-        gains = len(self._rungs) == 1 or trials.compare(self._now, self._best).gain > self._policy.worthwhile_db
-        if gains:
-            self._best = self._now
-        idle_rungs, enough = 0 if gains else self._at.idle_rungs + 1, self._enough()
-        self._at = replace(self._at, idle_rungs=idle_rungs)
-        if len(self._rungs) == 1:
-            self._choose_kernel(number)
-            self._best = self._now
-        self._judge_again(number)
-        grown = None
-        if idle_rungs < self._policy.idle_rungs and not (enough or self._enough()):
-            try:
-                grown = self._growth.grown(self._trials, self._now, self._at.gain, number)
-            except BudgetError:  # no room for a larger ring
-                grown = None
-        if grown is not None:
-            self._now = grown
-            self._at = replace(self._at, sweeps=0, gain=0.0)
-            self._size()
+    def _end(self) -> Iterator[Step]:
+        """The fit with held-out entries has shown what it can do: judge a last time, and go over to all entries."""
+        last, at, given_rank = self._path.now, self._path.at, self._whole.choice is None
+        if not at.restarted:
+            self._path = self._path.moved(restarted=True)
+            yield partial(begun_anew, penalties=self._first_penalties)
+            if self._path.now is not last:
+                self._path = self._path.moved(parameters=self._untried, idle=0, tuned_at=inf)
+                return
+        if self._entries.may_judge_last(self._path):
+            yield self._entries.judged  # what a better ring believes is more
+            yield self._entries.readmitted
+            yield from self._weigh()
+            self._path = self._path.moved(idle=0, judgements=at.judgements + 1)
+            if given_rank:
+                self._path = self._path.moved(parameters=self._untried, tuned_at=inf)
             return
-        self._now = self._best
-        self._at = replace(self._at, phase=Phase.POLISHING, idle=0, gain=0.0)
-        self._size()
-        self._weigh(number)
+        if self._policy.trims_bonds and not given_rank:
+            yield self._growth.trimmed
+        self._path = self._with_all_entries(self._path)
+
+    def _weigh(self) -> Iterator[Step]:
+        """Choose how entries count in the rest of the fit."""
+        yield partial(self._entries.readmitted, kernel=True)
+        if not self._path.at.readmitted:
+            yield self._entries.kernel_chosen
 
     def _enough(self) -> bool:
         """Whether the ring is as good as was asked for, or describes the data exactly."""
-        choice, trials = self._whole.choice, self._trials
+        choice, trials, now = self._whole.choice, self._path.trials, self._path.now
         if choice is not None and choice.psnr is not None:
-            return trials.validator.psnr(self._now.residuals, choice) >= choice.psnr
-        return trials.error(self._now) < self._policy.exact
+            return trials.validator.psnr(now.residuals, choice) >= choice.psnr
+        return trials.error(now) < self._policy.exact
 
-    def _better(self, new: Candidate, old: Candidate) -> Candidate:
-        return new if self._trials.compare(new, old).gain > 0 else old
+    def _better(self) -> Candidate:
+        """The present ring, or the best one if that is no worse."""
+        path = self._path
+        return path.now if path.trials.compare(path.now, path.best).gain > 0 else path.best
 
-    def _judge_again(self, number: int) -> None:
-        """Judge all entries by the present ring, if it is better than the one they were judged by last."""
-        error = self._unjudged.error(self._now.residuals)
-        if self._judge is None or not error > 0:
-            return
-        if self._at.judged_at < inf and 20 * log10(self._at.judged_at / error) < self._policy.rejudging_db:
-            return
-        self._judge_entries(number)
-        self._at = replace(self._at, judged_at=self._unjudged.error(self._now.residuals))
+    def _with_all_entries(self, path: Path) -> Path:
+        """Go over to the sweeps that see the held-out entries, too."""
+        path = replace(path, honest=path.now.state.cores).moved(phase=Phase.CLOSING, sweeps=0)
+        return self._entries.believed(path) if path.weights is not None else self._on_whole(path)
 
-    def _judge_entries(self, number: int) -> None:
-        """Go on with least squares of what is believed, or of all entries if the ring is no worse for it."""
-        assert self._judge is not None  # noqa: S101 - asked before
-        self._at = replace(self._at, kernel=False, readmitted=False)
-        self._believe(self._judge.weights(self._now.state.cores, self._trials.algorithm.mapper))
-        self._readmit(number, kernel=False)
+    def _on_whole(self, path: Path) -> Path:
+        algorithm = path.trials.algorithm.on(self._whole, self._place(self._whole))
+        return replace(path, trials=replace(path.trials, algorithm=algorithm))
 
-    def _weigh(self, number: int) -> None:
-        """Choose how entries count in the rest of the fit."""
-        if not self._readmit(number, kernel=True):
-            self._choose_kernel(number)
-
-    def _readmit(self, number: int, *, kernel: bool) -> bool:
-        """Let doubted entries count, too, by least squares or weighed by a kernel, if that serves the ring.
-
-        All held-out entries are asked, also the doubted ones. Wrong ones cannot be foretold: a ring that has learned
-        some is worse at all others, and no better at those.
-        """
-        if self._at.readmitted:
-            return True
-        weights, usual, at = self._weights, self._trials, self._at
-        if weights is None or not (self._policy.readmits and (kernel or self._hopeful)):
-            return False
-        if not np.any((weights > 0) & (weights < TRUSTED)):  # none are doubted
-            return False
-        without = after_sweeps(usual, self._now, number, self._policy)
-        self._at = replace(at, kernel=kernel, readmitted=True)
-        self._believe(weights)
-        counted = after_sweeps(self._trials, self._now, number, self._policy)
-        certainty = self._unjudged.certainty_with_doubted(counted.residuals, without.residuals, weights)
-        if certainty > (self._policy.sure if kernel else -self._policy.no_worse):
-            self._now = counted
-            return True
-        self._trials, self._at, self._now = usual, at, without
-        return False
-
-    @property
-    def _hopeful(self) -> bool:
-        """Whether least squares could describe all entries."""
-        survey, far = self._trials.algorithm.problem.survey, self._policy.hopeless_ranges * self.scale.data_range
-        return survey.maximum - survey.minimum < far
-
-    def _choose_kernel(self, number: int) -> None:
-        """Least squares, or a kernel that doubts what lies far off: as held-out entries say."""
-        chooses = self._policy.chooses_least_squares and self._trials.algorithm.settings.tunes_width
-        if chooses and self._hopeful:
-            near = None if self._weights is None else self._unjudged.judged(self._weights, sure=False)
-            self._trials, self._now, kernel = choose_kernel(self._trials, self._now, number, near, self._policy)
-            self._at = replace(self._at, kernel=kernel)
-
-    def _believe(self, weights: NDArray[np.float32]) -> None:
-        """Go on with what is believed by these weights."""
-        assert self._judge is not None  # noqa: S101 - who else gives weights
-        self._weights = weights
-        counted = _alike(weights) if self._at.readmitted else weights
-        problem = self._whole if self._at.phase is Phase.CLOSING else self._held.seen
-        algorithm = self._trials.algorithm.on(self._judge.believed(problem, counted), None)
-        robust = self._at.readmitted and self._at.kernel  # wrong entries are among those that count
-        self._trials = Trials(
-            with_kernel(algorithm, self._at.kernel),
-            self._unjudged if robust else self._unjudged.judged(counted, sure=not self._at.readmitted),
-        )
-
-    def _end(self, number: int) -> None:
-        """The fit with held-out entries has shown what it can do: judge a last time, and go over to all entries."""
-        if self._begins_again(number):
-            return
-        if self._judge is not None and self._whole.choice is None and self._at.judgements < self._policy.judgements:
-            self._judge_entries(number)  # what a better ring believes is more
-            self._weigh(number)
-            self._parameters = TunedParameters(self._open)
-            self._at = replace(self._at, idle=0, tuned_at=inf, judgements=self._at.judgements + 1)
-            return
-        if self._policy.trims_bonds and self._whole.choice is not None:
-            self._now = self._growth.trimmed(self._trials, self._now, number)
-        self._see_all()
-
-    def _begins_again(self, number: int) -> bool:
-        """Begin anew, once, if a fit of a given rank stands still although the rank could do better."""
-        if self._at.restarted:
-            return False
-        self._at = replace(self._at, restarted=True)
-        restart = find_restart(self._trials, self._now, self._first_penalties, number)
-        if restart is not None:
-            self._now, self._parameters = restart, TunedParameters(self._open)
-            self._at = replace(self._at, idle=0, tuned_at=inf)
-        return restart is not None
-
-    def _close(self, number: int) -> SweepReport:
-        """A sweep with all entries; the last ones."""
-        if self._at.phase is not Phase.CLOSING:
-            self._see_all()
-        self._at = replace(self._at, sweeps=self._at.sweeps + 1)
-        self._now = self._trials.swept(self._now.state, number)
-        ended = self._at.sweeps >= self._policy.closing_sweeps and self._hurried is None
-        return replace(self._now.report, settling=True, converged=ended, stage="last sweeps with all entries")
-
-    def _see_all(self) -> None:
-        self._at = replace(self._at, phase=Phase.CLOSING, sweeps=0)
-        self._honest = self._now.state.cores
-        if self._weights is not None:
-            self._believe(self._weights)
-        else:
-            self._see_whole()
-
-    def _see_whole(self) -> None:
-        algorithm = self._trials.algorithm.on(self._whole, self._place(self._whole))
-        self._trials = replace(self._trials, algorithm=algorithm)
-
-    def _size(self) -> None:
+    def _sized(self, path: Path) -> Path:
         """While bonds grow, look at what the next larger ring needs, so that this one and that one see the same."""
-        rank = self._growth.next_rank(self._now.state.rank) if self._at.phase is Phase.GROWING else None
-        self._now = replace(self._now, state=replace(self._now.state, enough_for=rank))
+        now = path.now
+        rank = self._growth.next_rank(now.state.plan.rank) if path.at.phase is Phase.GROWING else None
+        return replace(path, now=replace(now, state=replace(now.state, enough_for=rank)))
 
     def state(self) -> RunState:
         """The present state, and what the next round depends on."""
         if self._hurried is not None:
             return self._hurried
-        at = replace(self._at, parameters=self._parameters.state)
-        saved = by_name(self._now.state) | by_name(self._best.state, "best.") | by_name(at, "path.")
-        saved |= rungs_by_name(self._rungs, len(self._now.state.cores))
-        if self._weights is not None:
-            saved["path.weights"] = self._weights
-        return saved | {f"honest.{mode}": core for mode, core in enumerate(self._honest)}
+        path, order = self._path, len(self._whole.source.shape)
+        saved = by_name(path.now.state) | by_name(path.best.state, "best.") | by_name(path.at, "path.")
+        saved |= rungs_by_name(path.rungs, order)
+        if path.weights is not None:
+            saved["path.weights"] = path.weights
+        return saved | {f"honest.{mode}": core for mode, core in enumerate(path.honest)}
 
     def resume(self, state: RunState) -> None:
         """Continue from a state."""
-        self._at = from_names(self._at, state, "path.")
-        if sorted(self._at.parameters.queue) != list(range(len(self._open))):
+        path, shape = self._path, self._whole.source.shape
+        path = replace(path, at=from_names(path.at, state, "path."), rungs=saved_rungs(state, shape))
+        if sorted(path.at.parameters.queue) != list(range(len(self._open))):
             raise FormatError("'path.parameters.queue' of the state is not an order of the tuned parameters")
-        self._parameters.state = self._at.parameters
-        self._rungs = saved_rungs(state, self._whole.source.shape)
-        if self._at.phase is Phase.CLOSING:
-            dtype = self._now.state.cores[0].dtype
-            self._honest = tuple(
-                saved_array(state, f"honest.{mode}", None, dtype) for mode in range(len(self._now.state.cores))
-            )
+        closing = path.at.phase is Phase.CLOSING
+        if closing:
+            dtype = path.now.state.cores[0].dtype
+            names = [f"honest.{mode}" for mode in range(len(shape))]
+            path = replace(path, honest=tuple(saved_array(state, name, None, dtype) for name in names))
         if "path.weights" in state:
-            self._believe(saved_array(state, "path.weights", self._whole.source.shape, np.dtype("f4")))
+            weights = saved_array(state, "path.weights", shape, np.dtype("f4"))
+            path = self._entries.believed(replace(path, weights=weights))
         else:
-            if self._at.phase is Phase.CLOSING:
-                self._see_whole()
-            algorithm = with_kernel(self._trials.algorithm, self._at.kernel)
-            self._trials = replace(self._trials, algorithm=algorithm)
+            path = self._on_whole(path) if closing else path
+            algorithm = path.trials.algorithm.with_kernel(path.at.kernel)
+            path = replace(path, trials=replace(path.trials, algorithm=algorithm))
         best = {name[len("best.") :]: value for name, value in state.items() if name.startswith("best.")}
-        self._best = self._resumed(self._best, best)
-        self._now = self._resumed(self._now, state)
-        self._size()
-
-    def _resumed(self, like: Candidate, saved: RunState) -> Candidate:
-        state: FitState = resumed_state(self._trials.algorithm, like.state, saved)
-        return self._trials.candidate(state, like.report)
-
-
-def _alike(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Weights of 1 for all entries that have any."""
-    return (weights > 0).astype(np.float32)
+        candidates = []
+        for like, saved in ((path.now, state), (path.best, best)):
+            resumed = resumed_state(path.trials.algorithm, like.state, saved)
+            candidates.append(path.trials.candidate(resumed, like.report))
+        self._path = self._sized(replace(path, now=candidates[0], best=candidates[1]))

@@ -1,18 +1,22 @@
 """Where on its path an automatic fit is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import inf
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringlet.results.records import Rung, RunState
 from ringlet.results.saved_state import saved_array
+from ringlet.ring.chain import Core
 from ringlet.ring.ranks import parameters
+from ringlet.solvers.tuning.trials import Candidate, Trials
 from ringlet.solvers.tuning.tuned_parameters import TuningState
 
-__all__ = ["PathState", "Phase", "rungs_by_name", "saved_rungs"]
+__all__ = ["Path", "PathState", "Phase", "rungs_by_name", "saved_rungs"]
 
 
 class Phase(IntEnum):
@@ -67,6 +71,39 @@ class PathState:
     restarted: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Path:
+    """An automatic fit at some moment.
+
+    Attributes
+    ----------
+    at : PathState
+    trials : Trials
+        Sweeps of the entries that count, and the validator of those that are held out.
+    now : Candidate
+        The present ring.
+    best : Candidate
+        That of the best rung so far.
+    weights : array or None
+        Of the last judgement: for every entry the probability of being right.
+    rungs : tuple of Rung
+    honest : tuple of arrays
+        The cores before the sweeps with all entries; empty until then.
+    """
+
+    at: PathState
+    trials: Trials
+    now: Candidate
+    best: Candidate
+    weights: NDArray[np.float32] | None = None
+    rungs: tuple[Rung, ...] = ()
+    honest: tuple[Core, ...] = ()
+
+    def moved(self, **changes: Any) -> "Path":
+        """The same with other values of `at`."""
+        return replace(self, at=replace(self.at, **changes))
+
+
 def rungs_by_name(rungs: Sequence[Rung], order: int) -> RunState:
     """The rungs of a ring with this number of modes, as arrays of a state."""
     return {
@@ -75,7 +112,7 @@ def rungs_by_name(rungs: Sequence[Rung], order: int) -> RunState:
     }
 
 
-def saved_rungs(state: RunState, shape: tuple[int, ...]) -> list[Rung]:
+def saved_rungs(state: RunState, shape: tuple[int, ...]) -> tuple[Rung, ...]:
     """The inverse of `rungs_by_name`."""
     ranks = saved_array(state, "path.ranks", None, np.dtype("f8")).reshape(-1, len(shape))
     errors = saved_array(state, "path.errors", (len(ranks), 2), np.dtype("f8"), finite=False)
@@ -83,4 +120,4 @@ def saved_rungs(state: RunState, shape: tuple[int, ...]) -> list[Rung]:
     for rank, (validation, seconds) in zip(ranks.tolist(), errors.tolist(), strict=True):
         bonds = tuple(int(bond) for bond in rank)
         rungs.append(Rung(bonds, parameters(shape, bonds), validation, seconds))
-    return rungs
+    return tuple(rungs)

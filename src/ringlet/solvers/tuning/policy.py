@@ -73,6 +73,9 @@ class TuningPolicy:
         Strength of the ridge that a fit begins with, where it is tuned: it is raised more surely than lowered.
     rejudging_db : float
         Entries are judged again when the validation error has fallen by this much: a better ring judges better.
+    last_judging_entries : int
+        Data with no more entries are judged once more at the end of a path, where that takes little time: a first
+        judgement by a poor ring would last if no rung was better by `rejudging_db`.
     first_sweeps : int
         Sweeps of a given rank after which a kernel has narrowed far enough to be compared with least squares.
     judgements : int
@@ -122,7 +125,8 @@ class TuningPolicy:
     polishing_sweeps: int = 2
     too_fast_db: float = 0.7
     first_ridge: float = 0.01
-    rejudging_db: float = 2.0
+    rejudging_db: float = 4.0
+    last_judging_entries: int = 1 << 18
     first_sweeps: int = 6
     judgements: int = 2
     retuning_db: float = 1.0

@@ -10,9 +10,10 @@ from ringlet.sampling import Purpose, stream
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.algorithm import FitState
 from ringlet.solvers.tuning.bond_expansion import widen
+from ringlet.solvers.tuning.path_state import Path
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 
-__all__ = ["find_restart"]
+__all__ = ["begun_anew"]
 
 _WIDEST = 8  # bonds up to which restarts are tried: fits with wider ones do not stand still, and cost more
 _PROBING = 6  # sweeps with wider bonds
@@ -21,8 +22,8 @@ _ATTEMPTS, _SWEEPS = 6, 12  # fresh starts, and the sweeps that each gets to sho
 _REACHED = 1 / 3  # it has to gain this part of what wider bonds did
 
 
-def find_restart(trials: Trials, best: Candidate, penalties: Penalties, number: int) -> Candidate | None:
-    """A better state to continue from, if a fit of a given rank stands still in a swamp.
+def begun_anew(path: Path, number: int, penalties: Penalties) -> Path:
+    """The path from another start, if a fit of a given rank stands still in a swamp; otherwise as it was.
 
     In a swamp every core is about the best one for the others, but the ring is far from the best one. Bonds that are
     wider by one lead out of it in a few sweeps, whereas a ring that has shown what its rank can do gains little by
@@ -30,41 +31,34 @@ def find_restart(trials: Trials, best: Candidate, penalties: Penalties, number: 
 
     Parameters
     ----------
-    trials : Trials
-    best : Candidate
-    penalties : Penalties
-        Those that the fit began with.
+    path : Path
     number : int
         Of the sweep.
+    penalties : Penalties
+        Those that the fit began with.
     """
+    trials, best = path.trials, path.now
     try:
         wider = _widened(trials, best)
         if wider is None:
-            return None
-        gain = trials.compare(_swept(trials, wider, number, Trial.REFIT, _PROBING), best).gain
+            return path
+        gain = trials.compare(trials.swept(wider, number, Trial.REFIT, _PROBING), best).gain
     except BudgetError:  # no room for a larger ring
-        return None
+        return path
     if gain < _SWAMP:
-        return None
+        return path
     for attempt in range(1, _ATTEMPTS + 1):
-        start = replace(trials.algorithm.init(best.state.rank, attempt), penalties=penalties)
-        found = _swept(trials, start, number, Trial.REFIT + _PROBING + attempt * _SWEEPS, _SWEEPS)
+        start = replace(trials.algorithm.init(best.state.plan.rank, attempt), penalties=penalties)
+        found = trials.swept(start, number, Trial.REFIT + _PROBING + attempt * _SWEEPS, _SWEEPS)
         if trials.compare(found, best).gain > _REACHED * gain:
-            return found
-    return None
-
-
-def _swept(trials: Trials, state: FitState, number: int, first: int, sweeps: int) -> Candidate:
-    for trial in range(first, first + sweeps):
-        candidate = trials.swept(state, number, trial)
-        state = candidate.state
-    return candidate
+            return replace(path, now=found)
+    return path
 
 
 def _widened(trials: Trials, best: Candidate) -> FitState | None:
     """The same ring with every bond wider by one that may be; None if there are none, or they are wide already."""
     cores: Sequence[Core] = best.state.cores
-    shape, rank = [core.shape[1] for core in cores], best.state.rank
+    shape, rank = [core.shape[1] for core in cores], best.state.plan.rank
     limits = bond_limits(shape, [bond + 1 for bond in rank])
     if max(rank) > _WIDEST or limits == rank:
         return None

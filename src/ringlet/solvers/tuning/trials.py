@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+import numpy as np
+
 from ringlet.results.records import SweepReport
 from ringlet.ring import GramChain
 from ringlet.ring.chain import Core
-from ringlet.ring.ranks import parameters
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.algorithm import Algorithm, FitState
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters
@@ -40,7 +41,7 @@ class Candidate:
     @property
     def parameters(self) -> int:
         """Numbers in the cores."""
-        return parameters([core.shape[1] for core in self.state.cores], self.state.rank)
+        return sum(map(np.size, self.state.cores))
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,11 @@ class Trials:
         """The same with other cores, of other bonds perhaps."""
         return self.candidate(self.algorithm.with_cores(candidate.state, cores), candidate.report)
 
-    def swept(self, state: FitState, number: int, trial: int = Trial.ROUND) -> Candidate:
-        """Where a sweep leads from a state."""
-        return self.candidate(*self.algorithm.sweep(state, number + trial * _TRIALS))
+    def swept(self, state: FitState, number: int, trial: int = Trial.ROUND, sweeps: int = 1) -> Candidate:
+        """Where sweeps lead from a state, by default one."""
+        for one in range(trial, trial + sweeps):
+            state, report = self.algorithm.sweep(state, number + one * _TRIALS)
+        return self.candidate(state, report)
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """Where the update of one core leads from a state."""

@@ -135,17 +135,19 @@ class TunedParameters:
     Parameters
     ----------
     parameters : sequence of TunedParameter
+    state : TuningState, optional
+        Where they stand; by default none has been tried.
 
     Notes
     -----
     A ring that has grown is first tried with stronger penalties.
     """
 
-    def __init__(self, parameters: Sequence[TunedParameter]) -> None:
+    def __init__(self, parameters: Sequence[TunedParameter], state: TuningState | None = None) -> None:
         self._parameters = parameters
         none = (0,) * len(parameters)
         up = tuple([parameter.name == "smooth" for parameter in parameters])
-        self.state = TuningState(tuple(range(len(parameters))), up, none, none, none, none)
+        self.state = state or TuningState(tuple(range(len(parameters))), up, none, none, none, none)
 
     def due(self, size: int, without: Sequence[str] = ()) -> dict[int, int]:
         """By mode, the parameters to try in a sweep of a ring of `size` numbers; empty if every one rests."""

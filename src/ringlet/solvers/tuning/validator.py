@@ -106,7 +106,12 @@ class Validator:
     ) -> None:
         self._probes, self._precision, self._missing, self._weights = probes, precision, missing, weights
         self._most = most
-        self._shares = _shares(np.concatenate([probe.together for probe in probes]), missing)
+        together = np.concatenate([probe.together for probe in probes])
+        self.size, counts = len(together), (np.count_nonzero(together), np.count_nonzero(~together))
+        # How much each entry counts: those held out together as the missing ones, the others as the rest; 1 in all.
+        self._shares: Array64 = np.full(self.size, 1.0 / max(self.size, 1))
+        if min(counts) > 0:
+            self._shares = np.where(together, missing / counts[0], (1.0 - missing) / counts[1])
         cells = [np.unique(probe.cells, return_inverse=True)[1] for probe in probes]
         before = np.cumsum([0, *(len(probe.cells) for probe in probes[:-1])])
         self._cells = np.concatenate([own + first for own, first in zip(cells, before, strict=True)])
@@ -148,9 +153,6 @@ class Validator:
         found = [weights[np.ix_(*probe.index)].ravel()[probe.places] for probe in self._probes]
         return np.concatenate(found).astype(np.float64)
 
-    def __len__(self) -> int:
-        return sum(len(probe.values) for probe in self._probes)
-
     def residuals(self, cores: Sequence[Core]) -> Array64:
         """Values less the model's, in data ranges."""
         found = []
@@ -162,7 +164,7 @@ class Validator:
 
     def compare(self, new: Array64, old: Array64) -> Verdict:
         """Compare the residuals of two models, at entries that are right, or under a kernel that fits the old ones."""
-        if not len(self):  # so little data that none were held out
+        if not self.size:  # so little data that none were held out
             return Verdict(0.0, 0.0, 0.0)
         if self._weights is not None:
             return self._compare_right(new, old, self._shares * self._weights)
@@ -222,7 +224,7 @@ class Validator:
 
     def error(self, residuals: Array64) -> float:
         """Root mean square of the residuals at entries that are right, in data ranges."""
-        if not len(self):
+        if not self.size:
             return nan
         if self._weights is not None:
             return self._weighted_size(residuals, self._shares * self._weights)
@@ -231,10 +233,17 @@ class Validator:
 
     def plain_error(self, residuals: Array64) -> float:
         """Root mean square of all residuals, those of wrong entries included, in data ranges."""
-        return sqrt(float(self._shares @ residuals**2)) if len(self) else nan
+        return sqrt(float(self._shares @ residuals**2)) if self.size else nan
 
     def _width(self, residuals: Array64) -> float:
-        return max(_validating_width(residuals[self._varied]), self._precision)
+        """`_WIDTH` deviations, by the median size of the residuals; those far off have small weights in it."""
+        sizes = np.sort(np.abs(residuals[self._varied]))
+        weights = np.ones_like(sizes)
+        for _ in range(_ROUNDS):
+            below = np.cumsum(weights)
+            deviation = _NORMAL * float(sizes[np.searchsorted(below, below[-1] / 2)])
+            weights = np.exp(-0.5 * (sizes / max(_FAR * deviation, 1e-12)) ** 2)
+        return max(min(max(_WIDTH * deviation, 1e-12), _WIDEST), self._precision)
 
     def _weighted_size(self, residuals: Array64, weights: Array64) -> float:
         mean = float(weights @ residuals**2) / max(float(weights.sum()), 1e-300)
@@ -275,17 +284,6 @@ def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) 
     return HeldOut(replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask)
 
 
-def _validating_width(residuals: Array64) -> float:
-    """A width of `_WIDTH` deviations, by the median size of the residuals; those far off have small weights in it."""
-    sizes = np.sort(np.abs(residuals))
-    weights = np.ones_like(sizes)
-    for _ in range(_ROUNDS):
-        below = np.cumsum(weights)
-        deviation = _NORMAL * float(sizes[np.searchsorted(below, below[-1] / 2)])
-        weights = np.exp(-0.5 * (sizes / max(_FAR * deviation, 1e-12)) ** 2)
-    return min(max(_WIDTH * deviation, 1e-12), _WIDEST)
-
-
 def _probe(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...]) -> Probe:
     values, observed = source.read(block)
     drawn = mask.drawn(block, range(len(block)))
@@ -294,11 +292,3 @@ def _probe(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...
     first = [index * (mode not in mask.together) for mode, index in enumerate(np.unravel_index(places, drawn.shape))]
     cells = np.where(together, np.ravel_multi_index(first, drawn.shape), drawn.size + places)
     return Probe(block, places, values.ravel()[places].astype(np.float64), together, cells)
-
-
-def _shares(together: NDArray[np.bool_], missing: float) -> Array64:
-    """How much each entry counts: those held out together as the missing ones, the others as the rest; 1 in all."""
-    counts = np.count_nonzero(together), np.count_nonzero(~together)
-    if min(counts) == 0:
-        return np.full(len(together), 1.0 / max(len(together), 1))
-    return np.where(together, missing / counts[0], (1.0 - missing) / counts[1])

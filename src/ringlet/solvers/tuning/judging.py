@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.local.judging import judge_entries
+from ringlet.local.neighbours import pair_sums
+from ringlet.local.plateaus import least_company
 from ringlet.local.window import Entries
 from ringlet.ring.arrays import Mapper
 from ringlet.ring.chain import Core
@@ -26,9 +28,10 @@ _MOST_ENTRIES = 1 << 23
 _BYTES = 80  # for every entry while all are judged
 _BUDGET_PART = 4  # judging may take this part of a memory budget at most
 _CLOSE = 0.005  # of the data's range: an entry that the ring comes so near does no harm, wrong or right
-_FIBRE_ENTRIES = 4  # observed entries of a fibre from which it may be wrong as a whole:
-_WHOLE = 0.6  # if more than this share of them is doubted
+_WHOLE = 0.6  # share of the entries of a fibre that are doubted if it is unlike all others as a whole,
+_CHANCE = 0.01  # and the greatest expected number of such fibres if entries were doubted at random
 _MOST_DOUBTED = 0.25  # share of the entries that may be wrong without taking one of few values
+_COMPANY = 3.0  # times as many neighbours of doubted entries are doubted as all entries: edges are, errors are not
 _FEWEST = 1500  # observed entries: of fewer too little can be learned
 _LEAST_BELIEVED = 0.2  # share of the observed entries
 TRUSTED = 0.5  # least probability of being right
@@ -43,10 +46,12 @@ def judging_memory(shape: Sequence[int]) -> int:
 def can_judge(settings: RobustRing, problem: Problem) -> bool:
     """Whether entries can be judged: data in memory that vary, enough of them, and room in the memory budget.
 
-    Before a still camera they are not: the pixels of what passes by agree with each other.
+    A kernel whose width is given weighs them instead. Before a still camera they are not judged: the pixels of what
+    passes by agree with each other.
     """
     source, survey, choice = problem.source, problem.survey, problem.choice
-    if not settings.judges or (choice is not None and choice.still is not None):
+    asked = settings.loss == "learned" and settings.tunes_width
+    if not asked or (choice is not None and choice.still is not None):
         return False
     room = settings.budget is None or _BUDGET_PART * judging_memory(source.shape) <= settings.budget
     enough = survey.minimum < survey.maximum and survey.observed >= _FEWEST and prod(source.shape) <= _MOST_ENTRIES
@@ -99,6 +104,7 @@ class Judge:
         known = np.ones(values.shape, np.bool_) if observed is None else observed
         atoms = model.outliers.atoms[model.outliers.cell(np.where(known, values, 0))]
         weights = _with_events(weights, known, atoms)
+        weights = _with_structure(weights, values, known, atoms, model.modes.ordered)
         if np.count_nonzero(known & ~atoms & (weights < TRUSTED)) > _MOST_DOUBTED * np.count_nonzero(known):
             return known.astype(np.float32)  # so many errors of any size are none: the ring knows too little yet
         weights = np.where(atoms, weights * (weights >= TRUSTED), np.maximum(weights, known * _DOUBTFUL))
@@ -111,12 +117,40 @@ def _with_events(
 ) -> NDArray[np.float32]:
     """The weights, of which those of fibres that are wrong as a whole are one.
 
-    A day on which everything is unlike all other days is no error: its entries agree with each other. Entries that
-    take one of the few values of wrong ones stay wrong.
+    A day on which everything is unlike all other days is no error: more of its entries are doubted than chance would
+    have it. Entries that take one of the few values of wrong ones stay wrong.
     """
+    from scipy.special import bdtrc  # here, because importing it takes a fifth of a second
+
     doubted, event = observed & (weights < TRUSTED) & ~atoms, np.zeros_like(observed)
+    share = float(doubted.sum()) / max(float(observed.sum()), 1.0)
     for mode in range(weights.ndim):
         count = np.count_nonzero(observed, axis=mode, keepdims=True)
         wrong = np.count_nonzero(doubted, axis=mode, keepdims=True)
-        event |= (count >= _FIBRE_ENTRIES) & (wrong > _WHOLE * count)
+        chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of so many wrong ones, or more
+        event |= (wrong > _WHOLE * count) & (wrong > 1) & (chance * count.size < _CHANCE)
     return np.where(event & doubted, np.float32(1), weights)
+
+
+def _with_structure(
+    weights: NDArray[np.float32],
+    values: NDArray[Any],
+    observed: NDArray[np.bool_],
+    atoms: NDArray[np.bool_],
+    modes: Sequence[int],
+) -> NDArray[np.float32]:
+    """The weights, of which those of doubted entries beside other ones are one, if most lie like that.
+
+    Edges and small objects do, along all ordered modes, which a ring does not reach; errors hit one entry here and one
+    there. What is larger or smaller than all that is believed stays wrong, wherever it lies.
+    """
+    doubted = observed & (weights < TRUSTED) & ~atoms
+    share = float(doubted.sum()) / max(float(observed.sum()), 1.0)
+    if not 0 < share <= least_company([(doubted, observed)], modes) / _COMPANY:
+        return weights
+    believed = values[observed & (weights >= TRUSTED)]
+    if not believed.size:
+        return weights
+    within = (values >= believed.min()) & (values <= believed.max())
+    beside = np.logical_or.reduce([pair_sums(doubted.astype(np.float32), mode) > 0 for mode in modes])
+    return np.where(doubted & within & beside, np.float32(1), weights)

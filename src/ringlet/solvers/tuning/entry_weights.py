@@ -1,0 +1,119 @@
+"""How entries count in an automatic fit: alike, weighed by a kernel, or as their neighbours judge them.
+
+Each of the functions that a path may take as a step leads from it to another one, or back to the same.
+"""
+
+from dataclasses import dataclass, replace
+from math import inf, log10, prod
+
+import numpy as np
+
+from ringlet.solvers.tuning.judging import TRUSTED, Judge
+from ringlet.solvers.tuning.path_state import Path, Phase
+from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.trials import Trial, Trials
+from ringlet.solvers.tuning.validator import HeldOut, Validator
+
+__all__ = ["EntryWeights"]
+
+
+@dataclass(frozen=True)
+class EntryWeights:
+    """Decides how entries count, by what held-out entries say.
+
+    Attributes
+    ----------
+    held : HeldOut
+    unjudged : Validator
+        Of all held-out entries, in data ranges.
+    policy : TuningPolicy
+    judge : Judge or None
+        None: a kernel weighs entries.
+    """
+
+    held: HeldOut
+    unjudged: Validator
+    policy: TuningPolicy
+    judge: Judge | None
+
+    def outdated(self, path: Path) -> bool:
+        """Whether the present ring is much better than the one that entries were judged by last."""
+        error, last = self.unjudged.error(path.now.residuals), path.at.judged_at
+        if self.judge is None or not error > 0:
+            return False
+        return not (last < inf and 20 * log10(last / error) < self.policy.rejudging_db)
+
+    def may_judge_last(self, path: Path) -> bool:
+        """Whether entries are judged once more before the last sweeps."""
+        whole, policy = self.held.whole, self.policy
+        small = prod(whole.source.shape) <= policy.last_judging_entries
+        most = policy.judgements if whole.choice is None else int(small)
+        return self.judge is not None and path.at.judgements < most
+
+    def judged(self, path: Path, _number: int) -> Path:
+        """Go on with least squares of what is believed, all entries judged by the present ring."""
+        assert self.judge is not None  # noqa: S101 - asked before
+        weights = self.judge.weights(path.now.state.cores, path.trials.algorithm.mapper)
+        return self.believed(replace(path, weights=weights).moved(kernel=False, readmitted=False))
+
+    def believed(self, path: Path) -> Path:
+        """Go on with the entries that the path believes."""
+        assert self.judge is not None  # noqa: S101 - who else gives weights
+        assert path.weights is not None  # noqa: S101
+        at, weights = path.at, path.weights
+        counted = (weights > 0).astype(np.float32) if at.readmitted else weights  # all alike that have any
+        problem = self.held.whole if at.phase is Phase.CLOSING else self.held.seen
+        algorithm = path.trials.algorithm.on(self.judge.believed(problem, counted), None).with_kernel(at.kernel)
+        robust = at.readmitted and at.kernel  # wrong entries are among those that count
+        validator = self.unjudged if robust else self.unjudged.judged(counted, sure=not at.readmitted)
+        return replace(path, trials=Trials(algorithm, validator))
+
+    def readmitted(self, path: Path, number: int, *, kernel: bool = False) -> Path:
+        """Let doubted entries count, too, by least squares or weighed by a kernel, if that serves the ring.
+
+        All held-out entries are asked, also the doubted ones. Wrong ones cannot be foretold: a ring that has learned
+        some is worse at all others, and no better at those.
+        """
+        weights, policy = path.weights, self.policy
+        if path.at.readmitted or weights is None or not (policy.readmits and (kernel or self._hopeful(path.trials))):
+            return path
+        if not np.any((weights > 0) & (weights < TRUSTED)):  # none are doubted
+            return path
+        start, sweeps = replace(path.now.state, narrowest=0.0), policy.kernel_sweeps
+        without = path.trials.swept(start, number, Trial.KERNEL, sweeps)
+        other = self.believed(path.moved(kernel=kernel, readmitted=True))
+        counted = other.trials.swept(start, number, Trial.KERNEL, sweeps)
+        certainty = self.unjudged.certainty_with_doubted(counted.residuals, without.residuals, weights)
+        if certainty > (policy.sure if kernel else -policy.no_worse):
+            return replace(other, now=counted)
+        return replace(path, now=without)
+
+    def kernel_chosen(self, path: Path, number: int) -> Path:
+        """Least squares, or a kernel that doubts what lies far off: sweep with both, and go on with the better one.
+
+        Entries that have been judged count alike unless a kernel is better, also by a validator for which only small
+        residuals count. Others are weighed by a kernel unless least squares are much better: what is rare need not be
+        wrong.
+        """
+        trials, policy = path.trials, self.policy
+        chooses = policy.chooses_least_squares and trials.algorithm.settings.tunes_width
+        if not (chooses and self._hopeful(trials)):
+            return path
+        both = [replace(trials, algorithm=trials.algorithm.with_kernel(kernel)) for kernel in (False, True)]
+        start = replace(path.now.state, narrowest=0.0)
+        by_squares = both[False].swept(start, number, Trial.KERNEL, policy.kernel_sweeps)
+        by_kernel = both[True].swept(start, number, Trial.KERNEL, policy.kernel_sweeps)
+        if path.weights is not None:
+            near = self.unjudged.judged(path.weights, sure=False)
+            gain = near.compare(by_kernel.residuals, by_squares.residuals).gain
+            kernel = gain > policy.kernel_gain_db and trials.compare(by_kernel, by_squares).gain > 0
+        else:
+            kernel = trials.compare(by_squares, by_kernel).gain < policy.least_squares_gain_db
+        now = by_kernel if kernel else by_squares
+        return replace(path, trials=both[kernel], now=now).moved(kernel=kernel)
+
+    def _hopeful(self, trials: Trials) -> bool:
+        """Whether least squares could describe all entries."""
+        algorithm = trials.algorithm
+        survey, far = algorithm.problem.survey, self.policy.hopeless_ranges * algorithm.scale.data_range
+        return survey.maximum - survey.minimum < far
