@@ -1,5 +1,7 @@
 """Order and relation of modes are read off the data, not off their lengths."""
 
+import tracemalloc
+
 import numpy as np
 
 from ringlet.local.modes import NeighbourModes, find_modes
@@ -28,3 +30,15 @@ def test_a_shuffled_mode_is_not_ordered():
 def test_noise_has_neither():
     x = np.random.default_rng(2).standard_normal((30, 30, 4)).astype(np.float32)
     assert find_modes([x], [x], [np.ones_like(x)]) == NeighbourModes((), ())
+
+
+def test_long_modes_need_no_matrix_of_all_their_slices():
+    hours = np.random.default_rng(3).standard_normal((20_000, 3)).cumsum(0).astype(np.float32)
+    tracemalloc.start()
+    found = find_modes([hours], [np.zeros_like(hours)], [np.ones_like(hours)])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.ordered == (0,)
+    assert peak < 20 * hours.nbytes
+    mixed = hours[np.random.default_rng(4).permutation(len(hours))]
+    assert find_modes([mixed], [np.zeros_like(mixed)], [np.ones_like(mixed)]).ordered == ()

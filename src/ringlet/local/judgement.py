@@ -1,6 +1,5 @@
 """Which entries are right: each is compared with the ring and its trusted neighbours, never with itself."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.local.layout import Tile
-from ringlet.local.neighbours import Array32, Predictions, neighbour_predictions, window_mean
+from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales
+from ringlet.local.neighbours import Array32, Predictions, agreeing_pairs, neighbour_predictions
 from ringlet.local.outlier_model import OutlierModel
 from ringlet.local.stacking import Stack
 from ringlet.local.window import Window
@@ -17,22 +17,18 @@ from ringlet.ring.arrays import Mapper
 __all__ = [
     "JUDGING_RADIUS",
     "NEIGHBOUR_RADIUS",
-    "SCALE_RADIUS",
     "TRUSTED",
     "Round",
     "Trust",
     "judge",
-    "local_variance",
     "prediction_errors",
     "predictions",
 ]
 
 TRUSTED = 0.5  # least weight of an entry that counts in filling, and that is kept
 NEIGHBOUR_LEVELS = 3
-_SCALE_LEVELS = 3  # of the window in which the local scale is measured
-NEIGHBOUR_RADIUS, SCALE_RADIUS = 2**NEIGHBOUR_LEVELS - 1, 2**_SCALE_LEVELS - 1
+NEIGHBOUR_RADIUS = 2**NEIGHBOUR_LEVELS - 1
 JUDGING_RADIUS = NEIGHBOUR_RADIUS + SCALE_RADIUS  # entries that a round looks at, to either side
-_PRIOR = np.float32(0.2)  # weight of the variance of all entries in the local one, whose own weights sum to at most 1
 _PARTS = 3  # Gaussians that right residuals are a mixture of
 _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
@@ -52,8 +48,10 @@ class Round:
     stack : Stack
         Combines what neighbours say.
     variance : float
-        Of the errors of these predictions, over all trusted entries.
+        Of the errors of these predictions, over all trusted entries, each divided by the scales of its slices.
         Wide parts of it count as if they were as narrow as the core.
+    scales : SliceScales
+        Relative scales of the errors in the slices of modes without an order.
     tail : float
         Share of each part of right residuals relative to the next narrower one.
     outliers : OutlierModel
@@ -61,6 +59,7 @@ class Round:
 
     stack: Stack
     variance: float
+    scales: SliceScales
     tail: float
     outliers: OutlierModel
 
@@ -102,7 +101,7 @@ def prediction_errors(
     nearest: bool,
     known: dict[Tile, Predictions] | None = None,
     mapper: Mapper = map,
-) -> tuple[Array32, float]:
+) -> Array32:
     """Data minus what ring and neighbours say of every entry; 0 where nothing is observed.
 
     Parameters
@@ -113,43 +112,36 @@ def prediction_errors(
     stack : Stack
         Combines what neighbours say.
     nearest : bool
-        Whether the nearest of several predictions counts: at an edge, an entry agrees with one side of it.
+        Whether the two neighbours along a mode count in place of all, if they agree with each other and are nearer to
+        the entry: along an edge they do.
     known : dict, optional
         What `predictions` gave in some tiles. They are taken out, so that their memory is free.
     mapper : callable, optional
         Used like `map`, over tiles.
-
-    Returns
-    -------
-    errors : float32 array
-    squares : float
-        Sum of their squares, as far as they are trusted. The wide parts count as if they were narrow.
     """
-    modes = window.layout.modes
-    directions = NEIGHBOUR_LEVELS + len(modes.ordered) if modes.ordered and nearest else 0
+    along = window.layout.modes.ordered if nearest else ()
     errors = np.empty_like(window.residuals)
 
-    def work(tile: Tile) -> float:
+    def work(tile: Tile) -> None:
         said = known.pop(tile, None) if known else None
         said = said or predictions(window, trust.weights, tile)
         residuals = window.residuals[tile.inner]
         error = np.subtract(residuals, stack.predict(said.columns, said.density))
         size = np.abs(error)
-        for column in said.columns[:directions]:
-            np.subtract(residuals, column, out=column)
-            other = np.abs(column)
-            nearer = other < size
-            np.minimum(size, other, out=size)
-            column *= nearer  # a choice without branches, several times as fast as one with
+        for other, spread in agreeing_pairs(window.residuals[tile.outer], trust.weights[tile.outer], along, tile.core):
+            np.subtract(residuals, other, out=other)
+            far = np.hypot(other, spread, out=spread)
+            nearer = far < size
+            np.minimum(size, far, out=size)
+            other *= nearer  # a choice without branches, several times as fast as one with
             error *= np.logical_not(nearer, out=nearer)
-            error += column
+            error += other
         error *= window.observed[tile.inner]
         errors[tile.inner] = error
-        error *= error
-        error *= trust.calm[tile.inner]
-        return float(error.sum(dtype=np.float64))
 
-    return errors, sum(mapper(work, window.layout.tiles(NEIGHBOUR_RADIUS)))
+    for _ in mapper(work, window.layout.tiles(NEIGHBOUR_RADIUS)):
+        pass
+    return errors
 
 
 def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: Mapper = map) -> Trust:
@@ -167,10 +159,11 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
         Used like `map`, over tiles.
     """
     judging = _Judging(window, this)
+    scale = LocalScale.of(nearest, trust.weights, trust.calm, window.layout, this.variance, this.scales)
     weights, calm = np.empty_like(nearest), np.empty_like(nearest)
 
     def work(tile: Tile) -> None:
-        variance = local_variance(nearest, trust, this.variance, window.layout.modes.ordered, tile)
+        variance = scale.variance(tile)
         weights[tile.inner], calm[tile.inner] = judging.judge(nearest[tile.inner], variance, tile)
 
     for _ in mapper(work, window.layout.tiles(SCALE_RADIUS)):
@@ -226,21 +219,6 @@ class _Judging:
             here = np.flatnonzero(cells == cell + 1)
             scores = sign * (end - predicted.ravel()[here]) / scale.ravel()[here]
             odds.reshape(-1)[here] = _mass_below(scores, self._tail) * self._odds[cell]
-
-
-def local_variance(errors: Array32, trust: Trust, whole: float, modes: Sequence[int], tile: Tile) -> Array32:
-    """Mean square of trusted errors around every entry of a tile, drawn towards that of all."""
-    if not modes:
-        return np.full_like(errors[tile.inner], whole)
-    both = np.empty((2, *errors[tile.outer].shape), np.float32)
-    np.square(errors[tile.outer], out=both[0])
-    both[0] *= trust.calm[tile.outer]
-    both[1] = trust.weights[tile.outer]
-    squares, mass = window_mean(both, [mode + 1 for mode in modes], _SCALE_LEVELS)[(slice(None), *tile.core)]
-    squares += _PRIOR * np.float32(whole)
-    mass += _PRIOR
-    result: Array32 = squares / mass
-    return result
 
 
 def _mixture(errors: Array32, variance: Array32, tail: float) -> tuple[Array32, Array32]:

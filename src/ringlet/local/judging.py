@@ -20,9 +20,11 @@ from ringlet.local.judgement import (
     predictions,
 )
 from ringlet.local.layout import Tile, spread_tiles
+from ringlet.local.local_scale import SliceScales
 from ringlet.local.modes import NeighbourModes, find_modes
 from ringlet.local.neighbours import Array32, Predictions
 from ringlet.local.outlier_model import OutlierModel, outliers_of_values
+from ringlet.local.plateaus import only_scattered
 from ringlet.local.stacking import Stack, Training, fit_stack
 from ringlet.local.window import Entries, Window
 from ringlet.ring.arrays import Mapper
@@ -34,7 +36,7 @@ __all__ = [
     "judge_entries",
     "judge_sample",
     "learn_predictions",
-    "mean_square",
+    "round_of",
 ]
 
 _ROUNDS = 7
@@ -46,7 +48,7 @@ _COUNTED = 300_000  # entries in which wrong values are counted by cell
 _LARGEST = 1e6  # of those: what lies further off is doubted alike
 _FIRST_WIDTH = 4.0  # robust standard deviations from which an error counts little in the first scale
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
-_LEAST_TAIL, _MOST_TAIL = 0.02, 0.15  # later
+_LEAST_TAIL, _MOST_TAIL = 0.02, 0.1  # later
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ class JudgingModel:
         """Judge a window."""
         trust = _first_trust(window, self.start)
         for number, this in enumerate(self.rounds):
-            nearest, _ = prediction_errors(window, trust, this.stack, nearest=True, mapper=mapper)
+            nearest = prediction_errors(window, trust, this.stack, nearest=True, mapper=mapper)
             if number == 0:
                 trust = _calmed(trust, nearest, self.doubted)
             trust = judge(window, nearest, trust, this, mapper)
@@ -164,7 +166,7 @@ def judge_sample(
     sample: Sequence[Entries], outliers: OutlierModel | None, rng: np.random.Generator, mapper: Mapper
 ) -> Judged:
     """What `judge_entries` does, with all that is learned on the way."""
-    start = outliers or outliers_of_values(_observed_values(sample))
+    start = outliers or only_scattered(outliers_of_values(_observed_values(sample)), sample)
     origin, unit = _range(sample)
     as_read = [Window.of(entries, origin, unit, start, NeighbourModes((), ())) for entries in sample]
     modes = _find_modes(as_read, start, rng)
@@ -174,15 +176,11 @@ def judge_sample(
     now, tail, doubted = start, _FIRST_TAIL, 0.0
     rounds: list[Round] = []
     for _ in range(_ROUNDS):
-        stack, said = learn_predictions(windows, trusts, rng, judging=True, mapper=mapper)
-        errors = [nearest for nearest, _ in said]
-        squares = sum(square for _, square in said)
+        stack, errors = learn_predictions(windows, trusts, rng, judging=True, mapper=mapper)
         if not rounds:  # a scale that gross errors do not widen
             doubted = _FIRST_WIDTH * _spread(errors, trusts)
             trusts = [_calmed(trust, nearest, doubted) for trust, nearest in zip(trusts, errors, strict=True)]
-            pairs = zip(trusts, errors, strict=True)
-            squares = sum(float(np.sum(trust.calm * one**2, dtype=np.float64)) for trust, one in pairs)
-        this = Round(stack, mean_square(squares, trusts), tail, now)
+        this = round_of(stack, windows, errors, trusts, tail, now)
         trusts = [
             judge(window, nearest, trust, this, mapper)
             for window, nearest, trust in zip(windows, errors, trusts, strict=True)
@@ -196,10 +194,10 @@ def judge_sample(
 
 def learn_predictions(
     windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator, *, judging: bool, mapper: Mapper
-) -> tuple[Stack, list[tuple[Array32, float]]]:
+) -> tuple[Stack, list[Array32]]:
     """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`.
 
-    For `judging` the nearest prediction counts, and what may be wrong counts little in learning.
+    For `judging` agreeing pairs count in place of the stack, and what may be wrong counts little in learning.
     """
     parts: list[Training] = []
     known: list[dict[Tile, Predictions]] = []
@@ -220,9 +218,24 @@ def learn_predictions(
     ]
 
 
-def mean_square(squares: float, trusts: Sequence[Trust]) -> float:
-    """Mean square of trusted errors, from the sum of their squares."""
-    return squares / max(sum(float(trust.weights.sum(dtype=np.float64)) for trust in trusts), 1.0)
+def round_of(
+    stack: Stack,
+    windows: Sequence[Window],
+    errors: Sequence[Array32],
+    trusts: Sequence[Trust],
+    tail: float,
+    outliers: OutlierModel,
+) -> Round:
+    """Measure the errors of a stack in a sample. Slices have scales of their own if it is one window."""
+    scales, modes = SliceScales(), windows[0].layout.modes
+    if len(windows) == 1:
+        slices = [mode for mode in range(errors[0].ndim) if mode not in modes.ordered]
+        scales = SliceScales.of(errors[0], trusts[0].weights, slices)
+    squares = mass = 0.0
+    for trust, error in zip(trusts, errors, strict=True):
+        squares += float(np.sum(trust.calm * np.square(error / scales.over(error.shape)), dtype=np.float64))
+        mass += float(trust.weights.sum(dtype=np.float64))
+    return Round(stack, squares / max(mass, 1.0), scales, tail, outliers)
 
 
 class _Counted:

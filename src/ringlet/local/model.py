@@ -7,17 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.local.filling import FILLING_RADIUS, Filling, learn_filling
-from ringlet.local.judgement import (
-    JUDGING_RADIUS,
-    SCALE_RADIUS,
-    TRUSTED,
-    Round,
-    Trust,
-    local_variance,
-    prediction_errors,
-)
-from ringlet.local.judging import JUDGING_HALO, Judged, JudgingModel, judge_sample, learn_predictions, mean_square
+from ringlet.local.judgement import JUDGING_RADIUS, TRUSTED, Round, Trust, prediction_errors
+from ringlet.local.judging import JUDGING_HALO, Judged, JudgingModel, judge_sample, learn_predictions, round_of
 from ringlet.local.layout import Tile
+from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales
 from ringlet.local.modes import NeighbourModes
 from ringlet.local.neighbours import Array32
 from ringlet.local.noise import noise_variance
@@ -66,7 +59,7 @@ class LocalModel:
         For what is said of trusted entries in the end.
     filling : Filling
     noise : float
-        Variance of the data's noise, in squared units of the model.
+        Variance of the data's noise, in squared units of the model and of the scales of slices.
     """
 
     judging: JudgingModel
@@ -103,7 +96,7 @@ class LocalModel:
         """
         window = self.judging.window(entries)
         trust = self.judging.trust(window, mapper)
-        errors, _ = prediction_errors(window, trust, self.last.stack, nearest=False, mapper=mapper)
+        errors = prediction_errors(window, trust, self.last.stack, nearest=False, mapper=mapper)
         return self.clean(window, trust, errors, mapper)
 
     def clean(self, window: Window, trust: Trust, errors: Array32, mapper: Mapper = map) -> Clean:
@@ -113,10 +106,10 @@ class LocalModel:
         filled = self.filling.fill(window, trusted, mapper)
         filled -= errors * trusted
         shares = np.empty_like(weights)
+        scale = LocalScale.of(errors, weights, trust.calm, layout, self.last.variance, self.last.scales)
 
         def work(tile: Tile) -> None:
-            variance = local_variance(errors, trust, self.last.variance, layout.modes.ordered, tile)
-            noisy = np.float32(self.noise) / np.maximum(variance, np.float32(1e-30))
+            noisy = np.float32(self.noise) / np.maximum(scale.variance(tile, relative=True), np.float32(1e-30))
             shares[tile.inner] = (np.float32(1) - np.minimum(noisy, 1)) * weights[tile.inner]
 
         for _ in mapper(work, layout.tiles(SCALE_RADIUS)):
@@ -151,11 +144,10 @@ def learn(
     rng = np.random.default_rng(seed)
     judged = judge_sample(sample, outliers, rng, mapper)
     windows, trusts = judged.windows, judged.trusts
-    stack, said = learn_predictions(windows, trusts, rng, judging=False, mapper=mapper)
-    errors = [one for one, _ in said]
-    last = Round(stack, mean_square(sum(squares for _, squares in said), trusts), judged.tail, judged.model.outliers)
+    stack, errors = learn_predictions(windows, trusts, rng, judging=False, mapper=mapper)
+    last = round_of(stack, windows, errors, trusts, judged.tail, judged.model.outliers)
     filling = _learn_filling(judged, rng, mapper)
-    model = LocalModel(judged.model, last, filling, _noise(judged, errors))
+    model = LocalModel(judged.model, last, filling, _noise(judged, errors, last.scales))
     triples = zip(windows, trusts, errors, strict=True)
     return model, [model.clean(window, trust, error, mapper) for window, trust, error in triples]
 
@@ -173,12 +165,13 @@ def _learn_filling(judged: Judged, rng: np.random.Generator, mapper: Mapper) -> 
     return learn_filling(judged.windows, trusted, hidden, smooths_ring=honest, rng=rng, mapper=mapper)
 
 
-def _noise(judged: Judged, errors: Sequence[Array32]) -> float:
-    """Variance of the noise. Entries at an end of the range do not count."""
+def _noise(judged: Judged, errors: Sequence[Array32], scales: SliceScales) -> float:
+    """Variance of the noise, relative to the scales of slices. Entries at an end of the range do not count."""
     last = judged.model.outliers.masses.size - 1
     weights = [
         trust.weights * ((window.cells > 0) & (window.cells < last))
         for window, trust in zip(judged.windows, judged.trusts, strict=True)
     ]
-    residuals = [window.residuals for window in judged.windows]
-    return noise_variance(residuals, errors, weights, judged.windows[0].layout.modes.ordered)
+    residuals = [window.residuals / scales.over(window.residuals.shape) for window in judged.windows]
+    relative = [error / scales.over(error.shape) for error in errors]
+    return noise_variance(residuals, relative, weights, judged.windows[0].layout.modes.ordered)

@@ -1,6 +1,6 @@
 """Which modes have an order that entries follow, and which have slices that resemble each other: asked of the data."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ __all__ = ["NeighbourModes", "find_modes"]
 
 _SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
 _LINES = 1024  # entries of a slice that are compared
+_LONG = 2048  # slices; of more, a matrix of all distances is not formed
+_COMPARED = 1 << 22  # entries of a long mode that are compared
 _SHUFFLES = 50
 _STANDARD_ERRORS = 4.0  # by which neighbouring slices must be nearer than in shuffled order
 _LEAST_GAIN = 0.1  # and by this share of the mean squared distance
@@ -70,21 +72,25 @@ def _is_ordered(array: NDArray[Any], mode: int, rng: np.random.Generator) -> boo
     slices = np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)
     if len(slices) < _SHORTEST:
         return False
-    if slices.shape[1] > _LINES:
-        slices = slices[:, rng.integers(0, slices.shape[1], _LINES)]
+    lines = _LINES if len(slices) <= _LONG else max(1, min(_LINES, _COMPARED // len(slices)))
+    if slices.shape[1] > lines:
+        slices = slices[:, rng.integers(0, slices.shape[1], lines)]
     slices = slices.astype(np.float64) - slices.mean(0)
-    products = slices @ slices.T
-    squares = np.diagonal(products)
-    distances = squares[:, None] + squares[None, :] - 2 * products
-    shuffled = [_steps(distances, rng.permutation(len(slices))) for _ in range(_SHUFFLES)]
+    mean_step = _mean_step(slices)
+    shuffled = [mean_step(rng.permutation(len(slices))) for _ in range(_SHUFFLES)]
     mean, deviation = float(np.mean(shuffled)), float(np.std(shuffled))
-    gain = mean - _steps(distances, np.arange(len(slices)))
+    gain = mean - mean_step(np.arange(len(slices)))
     return bool(gain > _LEAST_GAIN * mean and gain > _STANDARD_ERRORS * deviation)
 
 
-def _steps(distances: NDArray[np.float64], order: NDArray[np.intp]) -> float:
-    """Mean squared distance of successive slices."""
-    return float(distances[order[1:], order[:-1]].mean())
+def _mean_step(slices: NDArray[np.float64]) -> Callable[[NDArray[np.intp]], float]:
+    """A function of an order of the slices: the mean squared distance of successive ones."""
+    if len(slices) > _LONG:
+        return lambda order: float((np.diff(slices[order], axis=0) ** 2).sum(1).mean())
+    products = slices @ slices.T
+    squares = np.diagonal(products)
+    distances = squares[:, None] + squares[None, :] - 2 * products
+    return lambda order: float(distances[order[1:], order[:-1]].mean())
 
 
 def _is_related(residuals: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any]], mode: int) -> bool:

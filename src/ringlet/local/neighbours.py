@@ -5,8 +5,9 @@ taps 1, 2, 4, ... entries apart, gives triangular windows of 3, 7, 15, ... entri
 known, so taking the entry out of its own sum costs one subtraction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -17,11 +18,13 @@ from ringlet.local.modes import NeighbourModes
 __all__ = [
     "Array32",
     "Predictions",
+    "agreeing_pairs",
     "neighbour_predictions",
     "other_slices",
     "pair_sums",
     "shifted",
     "slice_sum",
+    "window_concentration",
     "window_mean",
 ]
 
@@ -31,6 +34,8 @@ _DENSITY_LEVEL = 1  # whose sum of weights tells how dense the neighbourhood is
 _SHRINKAGE = np.float32(0.02)  # weight of a prediction 0 in the mean over a window, whose own weights sum to at most 1
 _PAIR_SHRINKAGE = np.float32(0.2)  # the same in the mean of two neighbours, in entries
 _SLICE_SHRINKAGE = np.float32(0.3)  # the same in the mean of other slices, in entries
+_PAIR_WEIGHT = np.float32(1.2)  # of two neighbours together: neither is surely wrong, as none weighs more than 1
+_SLICE_ENTRIES = 1 << 12  # least number that is filtered at a time: fewer cost more for the loop than for the sums
 _BASES = 2  # levels, the lowest ones, from which the other slices' own differences are taken
 
 
@@ -122,6 +127,18 @@ def window_mean(values: Array32, modes: Sequence[int], levels: int, first: int =
     return values * np.float32(4.0 ** (-levels * len(modes)))
 
 
+def window_concentration(modes: int, levels: int) -> float:
+    """Sum of the squared weights of a window of `window_mean`: one divided by the number of entries that count in it.
+
+    Examples
+    --------
+    >>> window_concentration(1, 1) == 0.25**2 + 0.5**2 + 0.25**2
+    True
+    """
+    width = 2**levels
+    return float(((2 * width**2 + 1) / (3 * width**3)) ** modes)
+
+
 def other_slices(residuals: Array32, weights: Array32, bases: Sequence[Array32] | Array32, mode: int) -> list[Array32]:
     """What the other slices of a mode say of the same place: their residuals, and how these differ from around them."""
     mass = slice_sum(weights, mode) - weights
@@ -142,6 +159,32 @@ def pair_sums(values: Array32, mode: int) -> Array32:
     result[ahead] = values[behind]
     result[behind] += values[ahead]
     return result
+
+
+def agreeing_pairs(
+    residuals: Array32, weights: Array32, modes: Sequence[int], core: tuple[slice, ...] = ()
+) -> Iterator[tuple[Array32, Array32]]:
+    """The mean of the two nearest neighbours along each of some modes, and the deviation of either from it.
+
+    The deviation is infinite unless both have a weight: one neighbour alone may be wrong in the same way as the entry.
+
+    Examples
+    --------
+    >>> ((mean, spread),) = agreeing_pairs(np.array([0, 5, 4], np.float32), np.ones(3, np.float32), (0,))
+    >>> float(mean[1]), spread.tolist()
+    (2.0, [inf, 2.0, inf])
+    """
+    both = np.stack([weights, weights * residuals])
+    for mode in modes:
+        mass, mean = pair_sums(both, mode + 1)[(slice(None), *core)]
+        known = mass >= _PAIR_WEIGHT
+        np.maximum(mass, _PAIR_WEIGHT, out=mass)
+        mean /= mass
+        spread = np.zeros_like(residuals)
+        ahead, behind = shifted(mode, 2)
+        between = (*(slice(None),) * mode, slice(1, -1))
+        spread[between] = np.sqrt(weights[ahead] * weights[behind]) * np.abs(residuals[ahead] - residuals[behind])
+        yield mean, np.where(known, spread[core] / mass, np.float32(np.inf))
 
 
 def shifted(mode: int, distance: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -170,6 +213,8 @@ def _hats(values: Array32, modes: Sequence[int], distance: int) -> Array32:
     Slices of the modes before these come one after the other, so that intermediate results stay in the cache.
     """
     first = min(modes, default=0)
+    while first and prod(values.shape[first:]) < _SLICE_ENTRIES:  # short slices come together
+        first -= 1
     result = np.empty(values.shape, np.float32)
     for slices in np.ndindex(values.shape[:first]):
         filtered = values[slices]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ringlet.local.neighbours import Array32, shifted, window_mean
+from ringlet.local.neighbours import Array32, shifted, window_concentration, window_mean
 
 __all__ = ["noise_variance"]
 
@@ -55,7 +55,7 @@ def noise_variance(
         return 0.0
     from scipy.special import gammaincinv  # here, because importing it takes a fifth of a second
 
-    freedom = max(2.0, float(np.median(masses)) / _squared_kernel(len(modes)))
+    freedom = max(2.0, float(np.median(masses)) / window_concentration(len(modes), _LEVELS))
     fluctuation = 2 * float(gammaincinv(freedom / 2, _CALMEST)) / freedom  # of a mean square of pure noise
     calmest = float(np.quantile(spread, _CALMEST)) / fluctuation
     middle = float(np.median(spread))
@@ -69,12 +69,6 @@ def _local(errors: Array32, weights: Array32, modes: Sequence[int]) -> tuple[Arr
     squares: Array32 = window_mean(weights * errors * errors, modes, _LEVELS)
     squares /= np.maximum(mass, np.float32(1e-6))
     return squares, mass
-
-
-def _squared_kernel(modes: int) -> float:
-    """Sum of the squared weights of a window."""
-    width = 2**_LEVELS
-    return float(((2 * width**2 + 1) / (3 * width**3)) ** modes)
 
 
 def _nugget(residuals: Sequence[Array32], weights: Sequence[Array32], mode: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OutlierModel", "outliers_of_values"]
+__all__ = ["MOST_ATOM", "OutlierModel", "outliers_of_values"]
 
 Array64: TypeAlias = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ _REPEATED = 8  # entries of a value that lies on a grid, as whole numbers do
 _GRID_VALUES = 2 * _AROUND  # such values, at least: fewer are atoms of data that lie on none
 _GRID_SHARE = 0.5  # least share of all entries that lie on it
 _GAP = 50.0  # median widths of a cell: a wider one is a gap between values
-_MOST_ATOM = 0.3  # a more frequent value is a background
+MOST_ATOM = 0.3  # a more frequent value is a background
 _FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
 _ONLY_SMOOTH = 0.05  # the same if there are no atoms
 _LEAST_SMOOTH = 1e-4  # so that values that fit nothing are still found
@@ -92,6 +92,20 @@ class OutlierModel:
         """Probability that an entry of a cell is right, judged by nothing but the cell's atom."""
         return 1 - np.minimum(np.where(self.atoms, self.masses, 0) / np.maximum(self.counts, 1e-300), 1)
 
+    def with_parts_of_atoms(self, parts: Array64) -> "OutlierModel":
+        """The model in which only a part of every atom is wrong; what is left of small ones is none.
+
+        Parameters
+        ----------
+        parts : float64 array of shape (cells,)
+            From 0 to 1.
+        """
+        masses = np.where(self.atoms, self.masses * parts, self.masses)
+        atoms = self.atoms & (masses > _LEAST_ATOM)
+        spans = _spans(self.edges)
+        uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * spans / spans.sum()
+        return replace(self, masses=np.where(atoms, masses, uniform), atoms=atoms)
+
     def learned_again(self, wrong: Array64) -> "OutlierModel":
         """The model after entries were judged.
 
@@ -142,7 +156,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         )
         edges = np.concatenate([ends[:1], middle, ends[1:]])
     counts, excess = np.add.reduceat(shares, first), np.maximum.reduceat(excess, first)
-    atoms = (excess > _LEAST_ATOM) & (counts < _MOST_ATOM)
+    atoms = (excess > _LEAST_ATOM) & (counts < MOST_ATOM)
     spans = _spans(edges)
     uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * spans / spans.sum()
     single = np.diff(first, append=distinct.size) == 1  # cells of one value

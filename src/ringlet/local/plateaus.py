@@ -1,0 +1,81 @@
+"""Whether entries lie scattered, as wrong ones do, or side by side, as in an area of one value or along an edge."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.neighbours import shifted
+from ringlet.local.outlier_model import MOST_ATOM, OutlierModel
+from ringlet.local.window import Entries
+
+__all__ = ["least_company", "only_scattered"]
+
+Marked = tuple[NDArray[np.bool_], NDArray[np.bool_] | None]  # some entries, and all that are observed; None: all are
+
+_FEWEST_PAIRS = 30  # of observed neighbours: fewer tell nothing
+_FAR = 1.0  # ranges of all other values: a value that is farther off is a fill value, wherever it lies
+
+
+def only_scattered(outliers: OutlierModel, sample: Sequence[Entries]) -> OutlierModel:
+    """The model in which frequent values count as wrong only as far as their entries lie scattered.
+
+    Examples
+    --------
+    >>> from ringlet.local.outlier_model import outliers_of_values
+    >>> values = np.random.default_rng(0).integers(100, 200, (90, 80))
+    >>> values[20:60, 10:30], values[::3, 40::3] = 150, 170
+    >>> first = outliers_of_values(values.ravel())
+    >>> then = only_scattered(first, [Entries(values, None, values)])
+    >>> first.masses[first.atoms].round(2), then.masses[first.atoms].round(2)
+    (array([0.1 , 0.04]), array([0.01, 0.04]))
+    """
+    parts = np.ones(outliers.masses.size)
+    for cell in np.flatnonzero(outliers.atoms):
+        if _is_far(outliers, int(cell)):
+            continue
+        low, high = outliers.edges[cell : cell + 2]
+        inside = [((one.values >= low) & (one.values < high), one.observed) for one in sample]
+        company = least_company(inside, range(sample[0].values.ndim))
+        parts[cell] = min((1.0 - company) / (1.0 - float(outliers.counts[cell])), 1.0)
+    return outliers.with_parts_of_atoms(parts)
+
+
+def least_company(marked: Sequence[Marked], modes: Sequence[int]) -> float:
+    """How many of the observed neighbours of marked entries are marked, too: the least share along any of some modes.
+
+    0 if there are too few neighbours to tell.
+
+    Examples
+    --------
+    >>> area = np.zeros((30, 30), bool)
+    >>> area[5:25, 5:25] = True
+    >>> least_company([(area, None)], (0, 1)), least_company([(np.eye(30, dtype=bool), None)], (0, 1))
+    (0.95, 0.0)
+    """
+    found = []
+    for mode in modes:
+        pairs = same = 0
+        ahead, behind = shifted(mode, 1)
+        for chosen, observed in marked:
+            known = np.ones_like(chosen) if observed is None else observed
+            here = chosen & known
+            same += 2 * int(np.count_nonzero(here[ahead] & here[behind]))
+            pairs += int(np.count_nonzero(here[ahead] & known[behind]))
+            pairs += int(np.count_nonzero(here[behind] & known[ahead]))
+        if pairs >= _FEWEST_PAIRS:
+            found.append(same / pairs)
+    return min(found, default=0.0)
+
+
+def _is_far(outliers: OutlierModel, cell: int) -> bool:
+    """Whether a value lies far beyond nearly all others."""
+    others = np.where(outliers.counts < MOST_ATOM, outliers.counts, 0)  # a background has no range
+    others[cell] = 0
+    if not others.any():
+        return False
+    below = np.cumsum(others) / others.sum()
+    low = float(outliers.edges[np.searchsorted(below, 0.005) + 1])  # inner edges: outer ones reach into gaps
+    high = float(outliers.edges[min(int(np.searchsorted(below, 0.995)), below.size - 1)])
+    middle = (outliers.edges[cell] + outliers.edges[cell + 1]) / 2
+    return high > low and bool(middle < low - _FAR * (high - low) or middle > high + _FAR * (high - low))

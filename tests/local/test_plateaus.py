@@ -1,0 +1,74 @@
+"""Scattered entries and areas: frequent values of a picture are not taken for errors."""
+
+import numpy as np
+import pytest
+
+from ringlet.local.judging import judge_entries
+from ringlet.local.outlier_model import outliers_of_values
+from ringlet.local.plateaus import least_company, only_scattered
+from ringlet.local.window import Entries
+
+
+def company(marked, observed, mode):
+    """The share of neighbours that are marked, entry by entry."""
+    same = pairs = 0
+    for place in np.argwhere(marked & observed):
+        for step in (-1, 1):
+            other = place.copy()
+            other[mode] += step
+            if 0 <= other[mode] < marked.shape[mode] and observed[tuple(other)]:
+                pairs += 1
+                same += marked[tuple(other)]
+    return same / pairs
+
+
+def test_company_is_counted_among_observed_neighbours():
+    rng = np.random.default_rng(0)
+    marked, observed = rng.random((12, 15, 4)) < 0.3, rng.random((12, 15, 4)) < 0.7
+    expected = min(company(marked, observed, mode) for mode in range(3))
+    assert least_company([(marked, observed)], range(3)) == pytest.approx(expected)
+
+
+def test_few_neighbours_tell_nothing():
+    marked = np.zeros((50, 50), bool)
+    marked[3, 4:9] = True
+    assert least_company([(marked, None)], (0, 1)) == 0.0
+
+
+def test_only_the_scattered_part_of_a_value_is_taken_for_wrong():
+    rng = np.random.default_rng(1)
+    values = rng.integers(20, 230, (120, 150))
+    values[20:70, 30:90] = 255  # a white area, a sixth of the picture
+    salt = rng.random(values.shape) < 0.1
+    values[salt] = 255
+    first = outliers_of_values(values.ravel())
+    then = only_scattered(first, [Entries(values, None, values)])
+    assert first.masses[-1] > 0.23
+    assert then.masses[-1] == pytest.approx(0.1, abs=0.02)
+
+
+def test_rows_of_one_value_are_still_suspicious():
+    """They lie side by side along one mode, but not along the other."""
+    values = np.random.default_rng(2).integers(20, 230, (120, 150))
+    values[[10, 40, 77]] = 100
+    then = only_scattered(outliers_of_values(values.ravel()), [Entries(values, None, values)])
+    assert then.atoms[np.searchsorted(then.edges, 100) - 1]
+
+
+def test_a_fill_value_is_wrong_wherever_it_lies():
+    values = np.random.default_rng(3).integers(20, 230, (120, 150))
+    values[20:70, 30:60] = -9999
+    then = only_scattered(outliers_of_values(values.ravel()), [Entries(values, None, values)])
+    assert then.atoms[0]
+    assert then.masses[0] > 0.8 * 50 * 30 / values.size
+
+
+def test_a_map_of_few_values_is_believed():
+    """Areas of equal values, as in a map of classes; one entry in twenty is wrong."""
+    rng = np.random.default_rng(4)
+    truth = np.kron(rng.integers(0, 6, (8, 9)) * 40, np.ones((15, 15), int))
+    wrong = rng.random(truth.shape) < 0.05
+    data = np.where(wrong, rng.integers(0, 200, truth.shape), truth)
+    _, (weights,) = judge_entries([Entries(data, None, np.full(truth.shape, truth.mean()))])
+    right = ~wrong
+    assert np.mean(weights[right] > 0.5) > 0.85
