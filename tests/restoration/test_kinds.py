@@ -73,11 +73,31 @@ def test_an_index_means_what_isel_means(reading, quick, index):
     assert part.coords.keys() == expected.coords.keys()
 
 
-def test_an_index_array_gives_a_numpy_array(reading, quick):
+@pytest.mark.parametrize("index", [(slice(None), [3, 0]), [2], (..., np.arange(6) > 2), (1, [0, 3])])
+def test_one_index_array_keeps_the_labels(reading, quick, index):
     fit = ringlet.decompose(reading, **quick)
-    part = fit.weights((slice(None), [0, 3]))
+    part, expected = fit.restored(index), fit.restored()[index]
+    xarray.testing.assert_allclose(part, expected)
+    assert part.coords.keys() == expected.coords.keys()
+
+
+@pytest.mark.parametrize("index", [([0, 1], [0, 3]), (1, slice(None), [0, 3])])
+def test_an_index_that_takes_no_box_gives_a_numpy_array(reading, quick, index):
+    fit = ringlet.decompose(reading, **quick)
+    part = fit.weights(index)
     assert type(part) is np.ndarray
-    np.testing.assert_allclose(part, fit.weights().values[:, [0, 3]])
+    np.testing.assert_allclose(part, fit.weights().values[index])
+
+
+@pytest.mark.parametrize("index", [slice(6, None), (slice(6, 8), [3, 0]), 7, (-1, ..., 2), [7, 6]])
+def test_appended_slices_are_labelled_as_they_were_given(reading, quick, index):
+    fit = ringlet.decompose(reading[:6], **quick).extend(reading[6:], mode=0)
+    part = fit.restored(index)
+    expected = reading[index]
+    assert part.dims == expected.dims
+    xarray.testing.assert_identical(part.coords.to_dataset(), expected.coords.to_dataset())
+    assert part.attrs == expected.attrs
+    assert type(fit.extend(reading.values[:1], mode=0).restored(8)) is np.ndarray
 
 
 def test_lazy_dataarrays_give_dataarrays(reading, quick):
@@ -174,6 +194,39 @@ def test_a_long_table_is_a_tensor_of_its_keys_and_comes_back_in_its_order(long, 
     np.testing.assert_allclose(clean["reading"][others], long["reading"][others], atol=1)
     assert fit.weights().loc[("t", 2, 3), "reading"] < 0.01
     pd.testing.assert_frame_equal(ringlet.restore(long, keep=True, **quick), clean)
+
+
+def test_a_series_with_several_keys_comes_back_as_one(long, quick):
+    series = long.iloc[:, 0]
+    fit = ringlet.decompose(series, **quick)
+    pd.testing.assert_series_equal(fit.restored(), ringlet.decompose(long.iloc[:, :1], **quick).restored().iloc[:, 0])
+    assert fit.outliers().index.equals(long.index)
+    unnamed = ringlet.restore(series.rename(None), mask=series.notna(), **quick)
+    assert unnamed.name is None
+    assert unnamed.index.equals(long.index)
+
+
+@pytest.mark.parametrize(("name", "column"), [("reading", "reading"), (None, "value")])
+def test_a_series_goes_to_a_table(tmp_path, long, quick, name, column):
+    series = long.iloc[:, 0].rename(name)
+    ringlet.restore(series, tmp_path / "clean.csv", **quick)
+    clean = pd.read_csv(tmp_path / "clean.csv").set_index(list(long.index.names))
+    assert list(clean.columns) == [column]
+    np.testing.assert_allclose(clean[column], ringlet.restore(series, **quick))
+
+
+def test_a_series_with_one_key_is_refused_by_name():
+    with pytest.raises(ringlet.errors.ArgumentError, match="data is a Series with one key a row"):
+        ringlet.restore(pd.Series(np.arange(9.0)))
+
+
+def test_parts_of_a_table_are_tables():
+    given = pd.DataFrame(np.add.outer(np.arange(30.0), np.arange(4)), columns=list("abcd")).astype({"b": "float32"})
+    fit = ringlet.decompose(given, rank=2)
+    part = fit.restored((slice(3, 9, 2), ["abcd".index("d"), 1]))
+    pd.testing.assert_frame_equal(part, fit.restored().iloc[3:9:2, [3, 1]])
+    assert list(fit.outliers(slice(5, 5)).columns) == list("abcd")
+    assert type(fit.weights(3)) is np.ndarray
 
 
 def test_several_columns_of_a_long_table_are_one_more_mode(long, quick):

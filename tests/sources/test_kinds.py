@@ -7,7 +7,7 @@ import scipy.sparse
 import xarray
 
 import ringlet
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, MissingFileError
 from ringlet.sources import as_source
 from ringlet.sources.labels import is_whole, plain_index
 
@@ -35,6 +35,12 @@ def test_sparse_and_unknown_torch_tensors_are_refused_with_the_way_out():
         ringlet.decompose(torch.eye(5).to(torch.float8_e4m3fn))
 
 
+def test_complex_torch_tensors_are_refused_with_the_way_out():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ArgumentTypeError, match=r"complex dtype .* decompose the real and imaginary parts"):
+        ringlet.decompose(torch.ones((4, 5), dtype=torch.complex64))
+
+
 def test_a_torch_mask_is_a_mask():
     torch = pytest.importorskip("torch")
     source = as_source(np.eye(4), torch.eye(4, dtype=torch.bool))
@@ -45,6 +51,56 @@ def test_columns_that_are_no_numbers_are_named():
     table = pd.DataFrame({"n": [1, 2], "who": ["x", "y"], "when": pd.to_datetime(["2024-01-01"] * 2), "on": [True] * 2})
     with pytest.raises(ArgumentTypeError, match=r"'who' \(\w+\), 'when' \(datetime64.*\), 'on' \(bool\); allowed are"):
         ringlet.decompose(table)
+
+
+@pytest.mark.parametrize(
+    "given", [None, {"a": 1}, {1, 2}, b"x.npy", object(), (one for one in "ab")], ids=lambda given: type(given).__name__
+)
+def test_what_is_no_array_at_all_is_named_by_its_type(given):
+    with pytest.raises(ArgumentTypeError, match=f"data is of type {type(given).__name__}; give an array"):
+        ringlet.decompose(given)
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/cube.zarr", "https://example.org/x.npy"])
+def test_addresses_are_refused_with_the_way_out(address):
+    with pytest.raises(MissingFileError, match=r"does not exist; addresses are not read: open it"):
+        ringlet.restore(address)
+
+
+def test_many_columns_that_are_no_numbers_are_not_all_listed():
+    table = pd.DataFrame({f"c{place}": ["x", "y"] for place in range(300)})
+    with pytest.raises(ArgumentTypeError, match=r"'c4' .* and 295 more; allowed are"):
+        ringlet.decompose(table)
+
+
+def _grid(**more):
+    sensor, hour = np.meshgrid(np.arange(6), np.arange(5), indexing="ij")
+    reading = np.sin(sensor) + np.cos(hour)
+    return pd.DataFrame({"sensor": sensor.ravel(), "hour": hour.ravel(), "reading": reading.ravel(), **more})
+
+
+def test_a_long_table_of_numbers_is_told_from_rows_and_columns():
+    with pytest.warns(DataWarning, match=r"give data.set_index\(\['sensor', 'hour'\]\)"):
+        as_source(_grid())
+    with pytest.warns(DataWarning, match="'sensor', 'hour' together"):
+        as_source(_grid(count=np.arange(30) % 7))
+
+
+def _labelled():
+    """One column names the rows."""
+    return _grid(label=np.arange(30))[["label", "sensor", "hour", "reading"]]
+
+
+def _counts():
+    return pd.DataFrame(np.random.default_rng(0).poisson(2, (500, 6)))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [_labelled(), _counts(), _grid().set_index(["sensor", "hour"]), _grid()[["reading"]].assign(two=1.0), _grid()[:3]],
+)
+def test_other_tables_give_no_warning(table):
+    as_source(table)
 
 
 def test_na_of_nullable_columns_is_missing():
@@ -95,11 +151,15 @@ def test_wrong_arguments_of_from_dataframe_are_named(wrong, error, said):
         ringlet.from_dataframe(**({"df": table, "modes": ["a", "b"], "value": "v"} | wrong))
 
 
-def test_an_index_is_plain_unless_it_has_arrays():
+def test_an_index_is_plain_if_it_takes_a_box():
     assert plain_index((..., 0), 3) == (slice(None), slice(None), 0)
     assert plain_index((slice(1, 2), 0), 3) == (slice(1, 2), 0, slice(None))
     assert plain_index((np.int64(1), 0), 2) == (1, 0)
     assert plain_index((True, 0), 2) is None
-    assert plain_index(np.array([1]), 2) is None
+    assert plain_index(([0, 1], [0, 1]), 2) is None
+    assert plain_index((0, slice(None), [0, 1]), 3) is None
+    assert plain_index(np.array([[1]]), 2) is None
+    assert plain_index((slice(None), [True, False, True]), 2)[1].tolist() == [0, 2]
+    assert plain_index([], 2)[0].dtype == np.intp
     assert is_whole(plain_index((slice(None), ...), 3))
     assert not is_whole(plain_index(0, 3))

@@ -54,6 +54,16 @@ def test_a_blurred_mask_is_split_at_half_and_the_user_is_told(tmp_path):
     assert (mask != hole).mean() < 5e-3
 
 
+def test_a_mask_that_is_bright_at_the_holes_is_told(tmp_path):
+    holes = np.zeros((40, 50), np.uint8)
+    holes[10:14, 20:30] = 255
+    Image.fromarray(holes).save(tmp_path / "m.png")
+    with pytest.warns(DataWarning, match=r"2\.0% is bright, which means known; .* invert it"):
+        load_mask(tmp_path / "m.png", holes.shape)
+    Image.fromarray(255 - holes).save(tmp_path / "m.png")
+    assert load_mask(tmp_path / "m.png", holes.shape).mean() == 0.98
+
+
 def test_a_few_grey_pixels_are_no_warning(tmp_path):
     pixels = np.where(disc(), np.uint8(255), np.uint8(0))
     pixels[0, :20] = 128  # half a thousandth

@@ -130,3 +130,10 @@ def test_arrays_larger_than_allowed_are_refused(tmp_path):
     assert load(tmp_path / "x.mat", max_size="8MB").array.shape == (1000, 1000)
     with pytest.raises(FormatError, match="x takes 8 MB of memory or more, but 1 MB are allowed"):
         load(tmp_path / "x.mat", max_size="1MB")
+
+
+def test_vectors_beside_a_cube_leave_no_choice(tmp_path):
+    cube = np.arange(24.0).reshape(2, 3, 4)
+    scipy.io.savemat(tmp_path / "x.mat", {"cube": cube, "wavelength": np.arange(4.0), "gain": 2.0})
+    assert load(tmp_path / "x.mat").key == "cube"
+    np.testing.assert_array_equal(load(tmp_path / "x.mat").array, cube)

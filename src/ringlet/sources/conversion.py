@@ -77,7 +77,7 @@ def source_in_place(data: Any, mask: Any = None) -> ArraySource | ChunkedSource 
     ringlet.errors.ArgumentError: mask lies on array_api_strict.Device('CPU_DEVICE') of array_api_strict, but the data \
 on array_api_strict.Device('device1') of array_api_strict; move one of them
     """
-    placed = device_source(data)
+    placed = None if isinstance(data, np.ndarray) else device_source(data)
     if placed is None:
         return as_source(data, mask)
     _check_tensor(placed)
@@ -165,9 +165,12 @@ def without_labels(source: Source) -> tuple[Source, Labels | None]:
 
 def _as_array(name: str, given: Any) -> NDArray[Any]:
     try:
-        return np.asarray(given)
+        array = np.asarray(given)
     except ValueError as error:  # nested lists of unequal lengths
         raise ArgumentError(f"{name} is not an array: {error}") from error
+    if array.ndim == 0 and array.dtype.kind not in "biufc":
+        raise ArgumentTypeError(f"{name} is of type {type(given).__name__}; give an array, a table, a store or a path")
+    return array
 
 
 def check_dtype(dtype: np.dtype[Any]) -> None:

@@ -1,6 +1,7 @@
 """Kinds of files, and the errors of reading them."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,7 @@ _KINDS: dict[str, Kind] = {
     ".tsv": "csv",
     ".parquet": "parquet",
 }
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of a server; pathlib has made one slash of two
 _ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -70,7 +72,9 @@ def reading(path: Path) -> Iterator[None]:
     except (RingletError, Warning):  # warnings, where they are made errors
         raise
     except FileNotFoundError as error:
-        raise MissingFileError(f"{path} does not exist") from error
+        remote = _ADDRESS.match(os.fspath(path)) is not None
+        more = "; addresses are not read: open it, e.g. by zarr.open or xarray.open_zarr, and give the array" * remote
+        raise MissingFileError(f"{path} does not exist{more}") from error
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror or error}") from error
     # The libraries promise no set of exceptions: corrupt input raises KeyError, TypeError, zlib.error ...

@@ -27,6 +27,7 @@ __all__ = ["load_mask"]
 
 _HALF = 0.5  # of white: pixels at least this bright are known
 _NEAR = 1 / 8  # of white: black and white as JPEG stores them, apart from edges
+_FEW = 0.1  # of the pixels known: the picture may be bright where entries are missing
 _GREY_SHARE = 1e-3  # of the pixels: more of neither near black nor near white give a warning
 
 
@@ -118,6 +119,12 @@ def _picture_mask(picture: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.b
     if picture.ndim == 3 and picture.shape != shape[:3]:
         picture = picture.max(axis=2)  # one mask of all colours: a pixel of any pure colour is known
     known = np.asarray(picture >= _HALF * white)
+    if known.mean() < _FEW:
+        warn(
+            f"the mask is a picture of which {known.mean():.1%} is bright, which means known; all else is missing. If "
+            "it is bright where entries are missing, invert it",
+            DataWarning,
+        )
     grey = np.mean((picture > _NEAR * white) & (picture < (1 - _NEAR) * white))
     if grey > _GREY_SHARE:
         warn(

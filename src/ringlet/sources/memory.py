@@ -1,8 +1,8 @@
 """Arrays in memory (and memory-mapped files) as a source. The array is read, never copied whole, never changed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -76,22 +76,18 @@ class ArraySource:
         values = gather(self.array.transpose(axes), turned)
         if self._is_complete:
             return values, None
-        return values, self._observed(values, lambda flags: gather(flags.transpose(axes), turned))
+        given = None if self.mask is None else gather(self.mask.transpose(axes), turned)
+        unmasked = None if self.masked is None else ~gather(self.masked.transpose(axes), turned)
+        return values, observed_entries(values, self.missing, given, unmasked, nan=self._has_nan)
 
     def read_rows(
         self, mode: int, slices: slice | NDArray[np.intp], rows: tuple[NDArray[np.intp], ...]
     ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """Entries at single rows of the unfolding: `slices` along `mode`, one index of every other mode a row."""
         values = _entries_of_rows(self.array, mode, slices, rows)
-        return values, self._observed(values, lambda flags: _entries_of_rows(flags, mode, slices, rows))
-
-    def _observed(
-        self, values: NDArray[Any], chosen: Callable[[NDArray[np.bool_]], NDArray[np.bool_]]
-    ) -> NDArray[np.bool_] | None:
-        """Which of these values are observed (None: all), from the values and from the selected part of the masks."""
-        given = None if self.mask is None else chosen(self.mask)
-        unmasked = None if self.masked is None else ~chosen(self.masked)
-        return observed_entries(values, self.missing, given, unmasked, nan=self._has_nan)
+        given = None if self.mask is None else _entries_of_rows(self.mask, mode, slices, rows)
+        unmasked = None if self.masked is None else ~_entries_of_rows(self.masked, mode, slices, rows)
+        return values, observed_entries(values, self.missing, given, unmasked, nan=self._has_nan)
 
     @cached_property
     def _is_complete(self) -> bool:
@@ -126,7 +122,7 @@ def gather(array: NDArray[Any], block: Block) -> NDArray[Any]:
     array([[ 1,  2],
            [ 9, 10]])
     """
-    if all(isinstance(chosen, slice) for chosen in block):
+    if set(map(type, block)) == {slice}:
         return array[block]
     by_stride = sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
     memory, places = array.transpose(by_stride), tuple(block[axis] for axis in by_stride)
@@ -214,11 +210,11 @@ def observed_entries(
     >>> observed_entries(np.array([1.0, np.nan, 3.0, 4.0]), [3.0], np.array([True, True, True, False]))
     array([ True, False, False, False])
     """
-    parts = [part for part in given if part is not None]
-    if nan and values.dtype.kind == "f":
-        parts.append(~np.isnan(values))
-    parts += [np.asarray(values != value) for value in missing]
-    if not parts:
-        return None
-    observed: NDArray[np.bool_] = reduce(np.logical_and, parts)
-    return None if observed.all() else observed
+    observed: NDArray[np.bool_] | None = ~np.isnan(values) if nan and values.dtype.kind == "f" else None
+    for part in given:
+        if part is not None:
+            observed = part if observed is None else observed & part
+    for value in missing:
+        differs = np.asarray(values != value)
+        observed = differs if observed is None else observed & differs
+    return None if observed is None or observed.all() else observed

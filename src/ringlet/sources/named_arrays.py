@@ -36,13 +36,15 @@ def choose_array(
 def tensor_names(shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
     """Names of the arrays that could be the tensor: no masks, and no vectors, such as coordinates, unless all are.
 
+    An array of one row or one column is a vector, too: MATLAB has no others.
+
     Examples
     --------
-    >>> tensor_names({"counts": (3, 4), "observed": (3, 4), "time": (4,)})
+    >>> tensor_names({"counts": (3, 4), "observed": (3, 4), "time": (4,), "place": (1, 3)})
     ['counts']
     """
     names = [name for name in shapes if not _is_mask(name)]
-    return [name for name in names if len(shapes[name]) > 1] or names
+    return [name for name in names if sum(length > 1 for length in shapes[name]) > 1] or names
 
 
 def choose_mask(

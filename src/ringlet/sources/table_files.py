@@ -1,20 +1,23 @@
 """Tables in csv, tsv and parquet files, through pandas: columns of numbers are data, all others are labels."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, FormatError, MissingDependencyError
+from ringlet.errors import ArgumentError, DataWarning, FormatError, MissingDependencyError, warn
 from ringlet.sources.labels import Labels, PlainIndex, Quantity, is_whole
 from ringlet.sources.limits import check_size
 from ringlet.sources.memory import ArraySource
-from ringlet.sources.tables import import_pandas, table_source
+from ringlet.sources.tables import import_pandas, likely_keys, table_source
 
 __all__ = ["import_table_library", "read_table", "table_file_source"]
 
 _NUMBER_BYTES = 8  # of an entry of a table in memory
+_LONGEST_HEAD = 1 << 16  # bytes of the first line that are looked at
+_MOSTLY = 0.5  # share of the fields of a column that are numbers: the others may be words for missing ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,28 @@ class TableFileLabels:
         return import_pandas().concat([self.others, filled], axis=1)[list(self.columns)]
 
 
+def _warn_if_long(path: Path, table: Any) -> None:
+    keys = likely_keys(table)
+    if keys:
+        warn(
+            f"{path} looks like a long table: {', '.join(map(repr, keys))} together name every row; if they are keys, "
+            f"give key='{','.join(map(str, keys))}'",
+            DataWarning,
+        )
+
+
+def _words_among_numbers(others: Any) -> Iterator[tuple[Any, str]]:
+    """Columns of texts of which most are numbers, and the first text that is none."""
+    pandas = import_pandas()
+    for name, column in others.items():
+        if not pandas.api.types.is_string_dtype(column.dtype):
+            continue
+        texts = column.dropna()
+        numbers = pandas.to_numeric(texts, errors="coerce").notna()
+        if _MOSTLY < numbers.mean() < 1:
+            yield name, str(texts[~numbers].iloc[0])
+
+
 def import_table_library(kind: str) -> Any:
     """Import pandas, with what it needs for a kind of file, or raise an error that says how to install it."""
     pandas = import_pandas()
@@ -73,6 +98,13 @@ def read_table(path: Path, kind: str, max_size: float | str | None = None) -> An
         if kind == "parquet":
             return pandas.read_parquet(file, engine="pyarrow")
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
+        head = file.readline(_LONGEST_HEAD)
+        file.seek(0)
+        if separator.encode() not in head and b";" in head:
+            raise FormatError(
+                "its columns are separated by ';'; commas are read, tabs in .tsv files, and decimal points. Save it "
+                "so, or give a table: ringlet.restore(pandas.read_csv(path, sep=';', decimal=','))"
+            )
         return pandas.read_csv(file, sep=separator, dtype_backend="numpy_nullable", index_col=False)
 
 
@@ -95,10 +127,21 @@ def table_file_source(
     if key is not None and table.index.names != [None]:
         table = table.reset_index()
     keys = [] if key is None else key.split(",")
+    if len(keys) <= 1:
+        _warn_if_long(path, table)
     absent = [name for name in keys if name not in table.columns]
     if absent:
         raise ArgumentError(f"{path} has no column {absent[0]!r}; it has: {', '.join(map(str, table.columns))}")
     fitted = [name for name, dtype in table.dtypes.items() if name not in keys and dtype.kind in "iuf"]
+    worded = list(_words_among_numbers(table.drop(columns=[*keys, *fitted])))
+    if worded:
+        name, word = worded[0]
+        more = f" and {len(worded) - 1} more" if len(worded) > 1 else ""
+        warn(
+            f"{path}: column {name!r}{more} is not fitted, because of words such as {word!r} among its numbers; leave "
+            "the fields of missing entries empty",
+            DataWarning,
+        )
     if not fitted:
         told = ", ".join(f"{name} ({dtype})" for name, dtype in table.dtypes.items())
         raise FormatError(f"there is no column of numbers to be fitted in it; it has: {told}")

@@ -5,7 +5,7 @@ pandas is not imported before a table is given.
 
 import sys
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -14,16 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.checks import check_sequence
-from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, MissingDependencyError, warn
 from ringlet.sources.annotations import mode_names
 from ringlet.sources.dtypes import as_dtype
 from ringlet.sources.labels import PlainIndex, Quantity, is_whole
 from ringlet.sources.memory import ArraySource
 
-__all__ = ["check_index", "from_dataframe", "import_pandas", "is_table", "table_source"]
+__all__ = ["check_index", "from_dataframe", "import_pandas", "is_table", "likely_keys", "table_source"]
 
 _MANY = 1 << 24  # entries; a tensor of the keys may be this large however few of them the table has
 _LEAST_FILLED = 1e-3  # share of a larger tensor's entries that the table must have
+_LEAST_GRID = 0.2  # share of all combinations of its keys that a long table has as rows
+_FEWEST_ROWS = 8  # of a table whose columns may be taken for keys
+_MOST_LISTED = 5  # columns in a message
 _COLUMN_MODE = "variable"  # name of the mode of the columns, as in xarray
 
 
@@ -43,6 +46,11 @@ def is_table(given: Any) -> bool:
     return pandas is not None and isinstance(given, pandas.DataFrame)
 
 
+def _is_series(given: Any) -> bool:
+    pandas: Any = sys.modules.get("pandas")
+    return pandas is not None and isinstance(given, pandas.Series)
+
+
 @dataclass(frozen=True, eq=False)
 class TableLabels:
     """A DataFrame without its entries.
@@ -58,6 +66,8 @@ class TableLabels:
         Place of every row along the modes of the rows' keys; empty for a table of rows x columns.
     modes : int
         Number of modes of the tensor.
+    series : bool
+        Whether a Series was given, which comes back as one.
     """
 
     rows: Any
@@ -66,18 +76,35 @@ class TableLabels:
     attributes: dict[Any, Any]
     keys: tuple[NDArray[np.intp], ...]
     modes: int
+    series: bool = False
 
     def label(self, values: NDArray[Any], index: PlainIndex | None, quantity: Quantity) -> Any:
-        """All values as a table with the rows that were given, in their order; parts stay arrays."""
-        if not is_whole(index):
+        """The values as a table with the rows that were given, in their order.
+
+        Parts stay arrays where keys are modes, and where an integer leaves no table.
+        """
+        if is_whole(index):
+            frame = self._frame(values, quantity)
+            return frame.iloc[:, 0] if self.series else frame
+        if index is None or self.keys or any(isinstance(item, int | np.integer) for item in index):
             return values
+        kept = np.arange(len(self.columns))[index[1]]
+        part = replace(
+            self,
+            rows=self.rows[index[0]],
+            columns=self.columns[index[1]],
+            dtypes=tuple(self.dtypes[place] for place in kept),
+        )
+        return part._frame(values, quantity)
+
+    def _frame(self, values: NDArray[Any], quantity: Quantity) -> Any:
         pandas = import_pandas()
         table = values[self.keys].reshape(len(self.rows), len(self.columns))
         if quantity != "entries":
             return pandas.DataFrame(table, self.rows, self.columns)
-        if len(set(self.dtypes)) == 1:
-            whole = as_dtype(table, _numpy_dtype(self.dtypes[0]))
-            frame = pandas.DataFrame(whole, self.rows, self.columns).astype(self.dtypes[0])
+        if len(set(self.dtypes)) <= 1:
+            dtype = self.dtypes[0] if self.dtypes else values.dtype
+            frame = pandas.DataFrame(as_dtype(table, _numpy_dtype(dtype)), self.rows, self.columns).astype(dtype)
         else:
             columns = [
                 pandas.Series(as_dtype(table[:, place], _numpy_dtype(dtype)), self.rows).astype(dtype)
@@ -89,7 +116,7 @@ class TableLabels:
 
 
 def table_source(given: Any, name: str = "data") -> ArraySource | None:
-    """A source for a DataFrame; None for anything else. Errors refer to it as `name`.
+    """A source for a DataFrame or a Series; None for anything else. Errors refer to it as `name`.
 
     Rows x columns are the modes. With a MultiIndex its levels are the modes, and the columns one more, if there are
     several: entries whose keys are not in the table are missing, as NA and NaN are.
@@ -102,6 +129,17 @@ def table_source(given: Any, name: str = "data") -> ArraySource | None:
     >>> source.names, source.read((slice(0, 2), slice(0, 2)))[1].tolist()
     (('day', 'hour'), [[True, True], [False, True]])
     """
+    if _is_series(given):
+        if given.index.nlevels == 1:
+            raise ArgumentError(
+                f"{name} is a Series with one key a row, which has 1 mode; a tensor ring needs at least 2: give a "
+                "DataFrame, or a Series whose rows have several keys (a MultiIndex)"
+            )
+        source = table_source(given.to_frame(), name)
+        assert source is not None  # noqa: S101 - it is a table
+        if not isinstance(source.labels, TableLabels):
+            return source
+        return replace(source, labels=replace(source.labels, columns=[given.name], series=True))
     if not is_table(given):
         return None
     if 0 in given.shape:
@@ -112,6 +150,13 @@ def table_source(given: Any, name: str = "data") -> ArraySource | None:
     _check_numeric(given, "iufb" if name == "mask" else "iuf", name)
     values, known = _entries(given)
     if given.index.nlevels == 1:
+        found = likely_keys(given) if name == "data" else []
+        if found:
+            warn(
+                f"data looks like a long table: {', '.join(map(repr, found))} together name every row, but are fitted "
+                f"as numbers; if they are keys, give data.set_index({found})",
+                DataWarning,
+            )
         keys: tuple[NDArray[np.intp], ...] = ()
         names = mode_names([given.index.name, given.columns.name])
     else:
@@ -127,8 +172,43 @@ def table_source(given: Any, name: str = "data") -> ArraySource | None:
     return ArraySource(values, None if known.all() else known, names=names, labels=labels)
 
 
+def likely_keys(table: Any) -> list[Any]:
+    """Columns that seem to say where the entries of a long table are; none of a table of rows x columns.
+
+    These are the first columns without fractions that together, but none of them alone, tell all rows apart, where most
+    of their combinations occur.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> days, hours = [day for day in range(5) for _ in range(4)], [0, 6, 12, 18] * 5
+    >>> likely_keys(pandas.DataFrame({"day": days, "hour": hours, "reading": range(20)}))
+    ['day', 'hour']
+    >>> likely_keys(pandas.DataFrame({"inside": days, "outside": days}))
+    []
+    """
+    rows, keys, combinations = len(table), [], 1
+    if rows < _FEWEST_ROWS:
+        return []
+    for name, dtype in table.dtypes.items():
+        if dtype.kind in "fc":
+            continue
+        count = table[name].nunique()
+        if count == rows:
+            return []
+        combinations *= count
+        if combinations * _LEAST_GRID > rows:
+            return []
+        keys += [name] if count > 1 else []
+        if len(keys) > 1 and combinations >= rows and not table.duplicated(keys).any():
+            left = [other for other, kind in table.dtypes.items() if other not in keys and kind.kind in "iuf"]
+            return keys if left else []
+    return []
+
+
 def check_index(data: Any, mask: Any) -> None:
-    """Raise an error for a mask that is a DataFrame with other rows or columns than the data; they are not aligned."""
+    """Raise an error for a mask that is a table with other rows or columns than the data; they are not aligned."""
+    data, mask = (given.to_frame() if _is_series(given) else given for given in (data, mask))
     if is_table(data) and is_table(mask):
         several = data.columns.size > 1 or data.index.nlevels == 1
         if not data.index.equals(mask.index) or (several and not data.columns.equals(mask.columns)):
@@ -199,8 +279,11 @@ def _check_numeric(frame: Any, kinds: str, name: str) -> None:
     others = [f"{column!r} ({dtype})" for column, dtype in frame.dtypes.items() if dtype.kind not in kinds]
     if others:
         allowed = "truth values, or zeros and ones" if "b" in kinds else "integers and floats"
+        told = ", ".join(others[:_MOST_LISTED]) + (
+            f" and {len(others) - _MOST_LISTED} more" if others[_MOST_LISTED:] else ""
+        )
         raise ArgumentTypeError(
-            f"{name} has columns that are no numbers: {', '.join(others)}; allowed are {allowed}: leave the others "
+            f"{name} has columns that are no numbers: {told}; allowed are {allowed}: leave the others "
             f"out, or make them keys of the rows, e.g. {name}.set_index([...])"
         )
 

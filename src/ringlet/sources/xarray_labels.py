@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.sources.dtypes import as_dtype
-from ringlet.sources.labels import PlainIndex, Quantity
+from ringlet.sources.labels import PlainIndex, Quantity, is_whole
 
 __all__ = ["DataArrayLabels", "DatasetLabels", "Variable"]
 
@@ -32,7 +32,7 @@ class Variable:
         """An xarray.Variable of these values, which are those of ``array[index]``."""
         import xarray
 
-        dims = [name for name, chosen in zip(self.dims, index, strict=True) if isinstance(chosen, slice)]
+        dims = [name for name, chosen in zip(self.dims, index, strict=True) if not isinstance(chosen, int | np.integer)]
         if quantity == "entries":
             return xarray.Variable(dims, as_dtype(values, self.dtype), dict(self.attributes), dict(self.encoding))
         units = {"units": self.attributes["units"]} if quantity == "differences" and "units" in self.attributes else {}
@@ -64,7 +64,7 @@ class DataArrayLabels:
         return len(self.variable.dims)
 
     def label(self, values: NDArray[Any], index: PlainIndex | None, quantity: Quantity) -> Any:
-        """The values as a DataArray; as they are for an index with arrays."""
+        """The values as a DataArray; as they are where the index takes no box of the data."""
         import xarray
 
         if index is None:
@@ -110,8 +110,8 @@ class DatasetLabels:
         return len(self.variables[0].dims) + self.stacked
 
     def label(self, values: NDArray[Any], index: PlainIndex | None, quantity: Quantity) -> Any:
-        """The values as a Dataset; as they are where the index has arrays or chooses among the variables."""
-        if index is None or (self.stacked and index[0] != slice(None)):
+        """The values as a Dataset; as they are where the index takes no box, or chooses among the variables."""
+        if index is None or (self.stacked and not is_whole(index[:1])):
             return values
         places = index[1:] if self.stacked else index
         parts = values if self.stacked else values[None]

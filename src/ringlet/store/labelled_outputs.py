@@ -64,8 +64,10 @@ def _write_netcdf4(path: Path, dataset: Any, xarray: Any) -> None:
 
 
 def write_table(path: Path, content: Any, kind: str) -> None:
-    """Write a DataFrame, or a matrix, as a csv, tsv or parquet file."""
+    """Write a DataFrame, a Series, or a matrix, as a csv, tsv or parquet file."""
     pandas = import_table_library(kind)
+    if isinstance(content, pandas.Series):
+        content = content.to_frame("value" if content.name is None else content.name)
     if not is_table(content):
         if content.ndim != 2:
             raise ArgumentError(f"cannot write {path} from shape {content.shape}; a table holds rows x columns")
