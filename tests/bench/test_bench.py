@@ -114,7 +114,7 @@ def test_time_to_quality_is_printed_and_drawn(tmp_path):
     photo, picture = tmp_path / "x.png", tmp_path / "curves.png"
     Image.fromarray(moving_video((24, 32, 3, 1))[..., 0]).save(photo)
     given = ["--data", str(photo), "--crop", "20,20", "--rank", "3,3,3", "--sweeps", "1", "--picture", str(picture)]
-    result = CliRunner().invoke(group, ["bench", "quality-time", *given])
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(group, ["bench", "quality-time", *given])
     assert result.exit_code == 0, result.output
     assert "exact solve" in result.stdout
     with Image.open(picture) as image:

@@ -167,3 +167,12 @@ def test_info_says_what_a_compact_file_costs(tmp_path, run):
     assert f"as int8, {(tmp_path / 'x.ring').stat().st_size / 1000:.3g} kB" in run("info", tmp_path / "x.ring").stdout
     content = json.loads(run("info", tmp_path / "x.ring", "--json").stdout)
     assert (content["precision"], content["precision_error"]) == ("int8", pytest.approx(cost))
+
+
+def test_plan_needs_no_rank(run):
+    done = run("plan", "--shape", "960,12", "--dtype", "float64")
+    assert done.exit_code == 0, done.stderr
+    assert "an upper bound" in " ".join(done.stdout.split())
+    assert json.loads(run("plan", "--shape", "960,12", "--dtype", "float64", "--json").stdout)["rank"] == [2, 1]
+    limited = run("plan", "--shape", "200,150,40", "--rank", "100kB", "--json").stdout
+    assert json.loads(limited)["ring_bytes"] <= 100_000

@@ -213,6 +213,39 @@ def test_tables_that_are_no_tensor_are_refused_in_one_line(tmp_path, run, text, 
     assert result.stderr.count("\n") == 1
 
 
+def test_words_for_missing_entries_are_told(tmp_path, run):
+    path = tmp_path / "log.csv"
+    path.write_text(
+        "place,a,b,c\n" + "\n".join(f"p{row},{row},{'err' if row == 7 else 2 * row},{3 * row}" for row in range(20))
+    )
+    told = run("info", path)
+    assert "column 'b' is not fitted, because of words such as 'err' among its numbers" in told.stderr
+    assert "columns  a, c" in told.stdout
+    assert told.stderr.count("warning") == 1
+
+
+@pytest.mark.parametrize("row", ["p;1;2", "p;1,5;2,5"])
+def test_semicolons_are_refused_with_the_way_out(tmp_path, run, row):
+    (tmp_path / "log.csv").write_text("\n".join(["place;a;b", *[row] * 9]))
+    told = run("info", tmp_path / "log.csv")
+    assert told.exit_code == 2
+    assert "separated by ';'" in told.stderr
+    assert told.stderr.count("\n") == 1
+
+
+def test_a_long_table_without_keys_is_told(tmp_path, run, log):
+    rows = [f"s{sensor},{hour},{np.sin(sensor) + np.cos(hour):.3f}" for sensor in range(6) for hour in range(5)]
+    path = tmp_path / "long.csv"
+    path.write_text("\n".join(["sensor,hour,reading", *rows]))
+    told = run("info", path)
+    assert "if they are keys, give --key sensor,hour" in told.stderr
+    assert "columns  hour, reading" in told.stdout
+    assert "labels   sensor" in told.stdout
+    assert run("info", path, "--key", "sensor,hour").stderr == ""
+    log.to_csv(tmp_path / "wide.csv")
+    assert run("info", tmp_path / "wide.csv").stderr == ""
+
+
 def test_a_tensor_is_no_table(tmp_path, run, wave):
     np.save(tmp_path / "in.npy", wave)
     result = run("restore", tmp_path / "in.npy", "-o", tmp_path / "out.csv")

@@ -206,11 +206,6 @@ def test_plan_refuses_what_says_nothing_of_its_input(refused, picture, option, v
     assert f"{option} is for {meant}" in refused("plan", *source, "--rank", "3", option, value)
 
 
-@pytest.mark.parametrize("rank", ["auto", "1MB", "35dB"])
-def test_plan_wants_a_fixed_rank(refused, picture, rank):
-    assert f"'{rank}' is not a fixed rank; write e.g. 20 or 20,20,3" in refused("plan", picture, "--rank", rank)
-
-
 @pytest.mark.parametrize("rank", ["1.2.3dB", ".dB", "0dB", "1.2.3MB", "dB"])
 def test_qualities_and_sizes_that_are_none_are_no_ranks(refused, picture, tmp_path, rank):
     said = refused("fit", picture, "--rank", rank, "-o", tmp_path / "x.ring")

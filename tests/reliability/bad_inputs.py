@@ -225,9 +225,90 @@ ARGUMENTS = (
     Argument("client", lambda value: DaskExecutor(value), where="DaskExecutor"),
 )
 
+BAD_DATA = {
+    "complex entries": X + 1j,
+    "objects": X.astype(object),
+    "truth values": X > 0.5,
+    "texts": X.astype(str),
+    "dates": X.astype("i8").astype("M8[D]"),
+    "durations": X.astype("i8").astype("m8[D]"),
+    "records": np.zeros((5, 4), [("a", float)]),
+    "long doubles": X.astype(np.longdouble),
+    "no modes": np.array(1.0),
+    "one mode": np.arange(9.0),
+    "an empty mode": X[:0],
+    "an infinite entry": np.where(X[0, 0, 0] == X, np.inf, X),
+    "a masked tensor without a known entry": np.ma.array(X, mask=True),
+    "nothing but NaN": X * np.nan,
+    "numbers that float64 cannot work with": X * 1e-320,
+    "a table without rows": TABLE[:0],
+    "a series": TABLE["b"],
+}
+BAD_MASKS = {
+    "whole numbers": np.ones(X.shape, int),
+    "floats": np.ones(X.shape),
+    "grey levels": np.full(X.shape, 255, np.uint8),
+    "objects": np.ones(X.shape, object),
+    "texts": np.full(X.shape, "True"),
+    "a masked array": np.ma.array(np.ones(X.shape, bool), mask=X > 0.5),
+    "another shape": np.ones(X.shape[:2], bool),
+    "modes in another order": np.ones(X.shape[::-1], bool),
+    "nothing known": np.zeros(X.shape, bool),
+}
+BAD_INDICES = {
+    "too many": (0, 0, 0, 0),
+    "out of range": 5,
+    "two ellipses": (..., ...),
+    "a mask of another length": np.ones(4, bool),
+    "a mask of another shape": np.ones((4, 5), bool),
+    "floats": np.array([0.0, 1.0]),
+    "a new axis": (None, 0),
+    "a step of zero": slice(None, None, 0),
+}
+_VERBS = {"decompose": lambda x, **more: decompose(x, 2, **more), "complete": complete, "restore": restore}
+_VIEWS = ("weights", "residuals", "zscores", "outliers", "uncertainty", "restored")
+ARRAYS = [
+    *(
+        (f"{verb}(data) {kind}", Argument("data", call, where=verb), value)
+        for verb, call in _VERBS.items()
+        for kind, value in BAD_DATA.items()
+    ),
+    *(
+        (f"{verb}(mask) {kind}", Argument("mask", lambda mask, call=call: call(X, mask=mask), where=verb), value)
+        for verb, call in _VERBS.items()
+        for kind, value in BAD_MASKS.items()
+    ),
+    *(
+        (f"Fit.{view}(index) {kind}", Argument("index", getattr(FIT, view), where=view, said="ind(ex|ices)"), value)
+        for view in _VIEWS
+        for kind, value in BAD_INDICES.items()
+    ),
+]
+ODD_DATA = {
+    "big endian": X.astype(">f8"),
+    "half precision": X.astype(np.float16),
+    "read-only": np.broadcast_to(X[:, :, :1], X.shape),
+    "steps that go back": X[::-1, :, ::-2],
+    "columns first": np.asfortranarray(X),
+    "no axis but one is longer than 1": X[:, :1, :1],
+    "one entry": X[:1, :1, :1],
+    "constant": np.full(X.shape, 7.0),
+    "zeros": np.zeros(X.shape, np.int8),
+    "one known entry": np.where(X[0, 0, 0] == X, X, np.nan),
+    "masked": np.ma.array(X, mask=X > 0.9),
+    "unsigned and large": (X * 2**63).astype(np.uint64),
+    "small": X * 1e-300,
+    "large": X * 1e300,
+    "an infinite entry that is masked": np.ma.array(np.where(X > 0.9, np.inf, X), mask=X > 0.9),
+    "lists": X.tolist(),
+}
+
 PYTHON = [
-    (f"{argument.where}({argument.name}) {kind}", argument, value)
-    for argument in ARGUMENTS
-    for kind, value in argument.rows()
+    *(
+        (f"{argument.where}({argument.name}) {kind}", argument, value)
+        for argument in ARGUMENTS
+        for kind, value in argument.rows()
+    ),
+    *ARRAYS,
 ]
 TYPED = [(f"{one.option} {kind}", one, text) for one in ARGUMENTS for kind, text in one.text_rows()]

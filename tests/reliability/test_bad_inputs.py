@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from reliability.bad_inputs import PYTHON, TYPED, X
+from reliability.bad_inputs import ODD_DATA, PYTHON, TYPED, X
+from ringlet import decompose
 from ringlet.cli.group import group
 from ringlet.errors import RingletError
 
@@ -39,6 +40,19 @@ def test_python_names_the_argument(folder, argument, value):
     assert len(str(caught.value)) < 1000
     assert files_in(folder) == []
     assert np.array_equal(X, before)
+
+
+@pytest.mark.filterwarnings("ignore::ringlet.errors.DataWarning")
+@pytest.mark.parametrize("given", ODD_DATA.values(), ids=list(ODD_DATA))
+def test_odd_arrays_are_fitted_and_come_back_as_they_were(given):
+    before = np.array(given, copy=True)
+    fit = decompose(given, sweeps=5)
+    for whole in (fit.restored(), np.asarray(fit.ring), fit.uncertainty()):
+        assert whole.shape == before.shape
+        assert np.isfinite(whole.astype(np.float64)).all()
+    assert fit.restored().dtype == before.dtype
+    assert not fit.outliers(slice(0, 0)).size
+    np.testing.assert_array_equal(np.asarray(given), before)
 
 
 @pytest.mark.parametrize(("argument", "text"), [row[1:] for row in TYPED], ids=[row[0] for row in TYPED])

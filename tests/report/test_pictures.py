@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import xarray
 from PIL import Image
 
 import ringlet
 from ringlet.report.history import plot_history
-from ringlet.report.outliers import outlier_map
+from ringlet.report.outlier_files import write_outliers
+from ringlet.report.outliers import outlier_flags, outlier_map, wrong_pixels
 from ringlet.report.pictures import Panel, draw_comparison, draw_outliers, show_missing
 from ringlet.results.records import SweepRecord
 
@@ -134,3 +136,25 @@ def test_outliers_of_a_huge_map_are_averaged_not_skipped():
 def test_a_tall_narrow_panel_keeps_its_captions():
     image = draw_comparison([Panel(np.zeros((3000, 3), np.uint8), "Title", "a note")] * 2)
     assert image.height < 2300
+
+
+def test_the_picture_of_outliers_has_the_modes_of_height_and_width(tmp_path):
+    x = xarray.DataArray(
+        np.fromfunction(lambda t, i, j: t + np.cos(i / 3 + j / 5), (6, 12, 9)), dims=("time", "lat", "lon")
+    )
+    x[3, 5, 7] = 50.0
+    fit = ringlet.decompose(x, rank=3)
+    assert np.argwhere(wrong_pixels(fit)).tolist() == [[5, 7]]
+    assert outlier_map(fit).shape == (12, 9)
+    write_outliers(fit, tmp_path / "wrong.png")
+    assert np.asarray(Image.open(tmp_path / "wrong.png")).nonzero() == ([5], [7])
+
+
+def test_files_of_outliers_hold_those_that_the_fit_finds():
+    rng = np.random.default_rng(0)
+    x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10)) + rng.normal(0, 0.1, (20, 15, 10))
+    x[11, 7, 3] += 2.0  # too little for the kernel, whose weights trust it
+    fit = ringlet.decompose(x, rank=3, loss="correntropy")
+    assert fit.weights((11, 7, 3)) > 0.5
+    assert np.argwhere(outlier_flags(fit, ...)).tolist() == [[11, 7, 3]]
+    assert outlier_map(fit)[11, 7] == pytest.approx(0.1, abs=0.02)

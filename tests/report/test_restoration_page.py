@@ -192,6 +192,17 @@ def test_views_of_data_that_are_no_pictures():
     assert long.block == (slice(3300, 5700), slice(0, 4))
 
 
+def test_named_modes_make_the_picture():
+    views = views_of((4, 30, 20), moving=False, names=("sea level", "lon", "lat"))
+    assert [view.name for view in views] == ["Sea level 1", "Sea level 2", "Sea level 3", "Sea level 4"]
+    values = np.arange(4 * 30 * 20).reshape(4, 30, 20)
+    assert np.array_equal(views[1].plane(values[views[1].block]), values[1].T)
+    assert views_of((9, 8, 3), moving=False, names=("depth", "height", "width"))[0].block[1:] == (
+        slice(0, 8),
+        slice(0, 3),
+    )
+
+
 def test_tones_stretch_floats_and_keep_bytes():
     values = np.linspace(0, 1, 201).reshape(3, 67)
     pixels = Tones.of([values]).pixels(values)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ringlet import AWRTRD, TensorRing, decompose
+from ringlet import AWRTRD, SAWRTRD, TensorRing, decompose
 from ringlet.errors import ArgumentError, ArgumentTypeError, IndexingError
 
 zarr = pytest.importorskip("zarr")
@@ -115,7 +115,7 @@ def test_any_index_of_numpy_gives_the_part_of_the_whole(index):
 def test_bad_indices_and_rates_are_named():
     with pytest.raises(IndexingError):
         FIT.residuals(([0, 99], [0, 0]))
-    with pytest.raises(ArgumentError, match="newaxis"):
+    with pytest.raises(IndexingError, match="newaxis"):
         FIT.residuals((None, 0))
     with pytest.raises(ArgumentError, match=r"fdr=1\.0"):
         FIT.outliers(fdr=1.0)
@@ -161,3 +161,20 @@ def test_appended_slices_are_judged():
     assert recall >= 0.95
     with pytest.raises(IndexingError, match="not held"):
         fit.outliers()
+
+
+@pytest.mark.parametrize("options", [{}, {"rank": 2}, {"solver": SAWRTRD(samples=50)}], ids=str)
+def test_one_spike_among_zeros_is_judged_without_a_warning(options):
+    x = np.zeros((12, 11, 6))
+    x[1, 2, 3] = 1e6
+    fit = decompose(x, **options)
+    assert np.isfinite(fit.zscores()).all()
+    assert np.isfinite(fit.uncertainty()).all()
+    assert "Fit(shape 12" in repr(fit)
+
+
+@pytest.mark.parametrize("level", [0.0, 3.0])
+def test_constant_data_hold_no_outliers(level):
+    fit = decompose(np.full((5, 6, 7), level))
+    assert fit.outlier_share == 0
+    assert not fit.outliers().any()

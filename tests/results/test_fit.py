@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ringlet import AWRTRD, decompose
-from ringlet.errors import ArgumentError
+from ringlet.errors import IndexingError
 from stored_tensors import RANK, damaged_tensor, stored
 
 RNG = np.random.default_rng(0)
@@ -119,5 +119,5 @@ def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
     [(0, 0, 0, 0), 1.5, None, True, np.ones(7, bool), (..., ...)],
 )
 def test_wrong_weight_indices_are_refused(index):
-    with pytest.raises(ArgumentError, match="index"):
+    with pytest.raises(IndexingError, match="index"):
         FIT.weights(index)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from ringlet import decompose
@@ -17,6 +18,14 @@ def test_every_rung_is_drawn_with_its_rank_and_the_best_one_is_marked():
     assert line.get_ydata().tolist() == [rung.validation for rung in fit.path]
     assert best.get_ydata().tolist() == [min(rung.validation for rung in fit.path)]
     assert [text.get_text() for text in axes.texts] == [", ".join(map(str, rung.rank)) for rung in fit.path]
+
+
+def test_without_axes_there_is_a_new_figure():
+    pyplot.switch_backend("agg")
+    before = pyplot.get_fignums()
+    axes = decompose(np.random.default_rng(0).normal(size=(20, 16))).plot_path()
+    assert pyplot.get_fignums() == [*before, axes.figure.number]
+    pyplot.close(axes.figure)
 
 
 def test_a_given_rank_has_no_path():

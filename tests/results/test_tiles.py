@@ -44,3 +44,20 @@ def test_tiles_give_what_one_large_tile_gives():
     np.testing.assert_allclose(many.predicted, one.predicted, atol=0.01)
     np.testing.assert_allclose(many.weights, one.weights, atol=1e-3)
     np.testing.assert_array_equal(parts.clean((slice(0, 48), slice(150, 250))).predicted, many.predicted[:, 150:250])
+
+
+def test_a_memory_budget_holds_for_restored_entries_too():
+    x = np.add.outer(np.arange(12.0), np.arange(9.0))
+    looked_at = [
+        decompose(x, 2, solver=AWRTRD(smooth=0.0, sweeps=2, memory=memory))._entries.local.tile_entries
+        for memory in (None, "1GB", "320MB", "10MB")
+    ]
+    assert looked_at == [1 << 22, 1 << 22, 2_000_000, 1 << 20]  # about 100 bytes each
+
+
+def test_windows_fit_into_what_may_be_looked_at():
+    x = np.fromfunction(lambda i, j, k: np.sin(i / 9) + np.cos(j / 7) + k / 9, (60, 50, 4))
+    ring = decompose(x, 3, solver=AWRTRD(smooth=0.0, sweeps=2)).ring
+    small = LocalEntries(ring, as_source(x), window_entries=8000)
+    sizes = [np.prod([part.stop - part.start for part in window]) for window in small.learned.windows]
+    assert 4000 < sum(sizes) < 9000

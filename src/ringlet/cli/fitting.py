@@ -130,7 +130,7 @@ def _facts(finished: Finished, source: Path, written: Sequence[Path]) -> list[tu
 
 def _choice_text(fit: Fit) -> str:
     """What was chosen, how much of the data it explains, and whether that is little."""
-    told = f"the best of {len(fit.path)} rings"
+    told = "the ring" if len(fit.path) == 1 else f"the best of {len(fit.path)} rings"
     if isnan(fit.explained_share):
         return told
     told += f" explains {percent(fit.explained_share)} of the variance of entries that were not used"

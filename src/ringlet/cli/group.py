@@ -108,5 +108,6 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
 def group() -> None:
     """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
 
-    Reads and writes pictures, videos, npy, npz, mat and HDF5 files and zarr stores. Start with: ringlet demo
+    Reads and writes pictures, videos, npy, npz, mat, TIFF, netCDF and HDF5 files, zarr stores, csv and parquet tables.
+    Start with: ringlet demo
     """

@@ -9,7 +9,7 @@ import click
 from ringlet.errors import ArgumentError
 from ringlet.solvers.rank_choice import budget, target
 
-__all__ = ["FIXED_RANK", "INTEGERS", "RANK_OR_AUTO", "SHAPE", "NumberOr"]
+__all__ = ["INTEGERS", "RANK_OR_AUTO", "SHAPE", "NumberOr"]
 
 if TYPE_CHECKING:
     _ParamType = click.ParamType[Any]
@@ -72,7 +72,6 @@ class _Rank(_Integers):
         return super().convert(value, param, ctx)
 
 
-FIXED_RANK = _Integers("fixed rank", "20 or 20,20,3", single=True)
 RANK_OR_AUTO = _Rank()
 INTEGERS = _Integers("list of whole numbers", "5000,10000", single=False)
 SHAPE = _Integers("shape", "1920,1080,3,50", single=False)

@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from statistics import mean
@@ -14,7 +15,7 @@ from ringlet.experiments.isolated import Job, run_isolated
 from ringlet.experiments.journal import Journal, Record, settled_key
 from ringlet.experiments.trial import OUT_OF_MEMORY
 
-__all__ = ["Progress", "Task", "left_to_do", "machine", "run_tasks", "seconds_left"]
+__all__ = ["Progress", "Task", "left_to_do", "machine", "run_facts", "run_tasks", "seconds_left"]
 
 
 class Task(Protocol):
@@ -134,6 +135,11 @@ def machine() -> dict[str, Any]:
         models = [line for line in information.read_text().splitlines() if line.startswith("model name")]
         name = models[0].partition(":")[2].strip() if models else name
     return {"cpu": name, "cores": Threads().count, "system": platform.system()}
+
+
+def run_facts() -> dict[str, Any]:
+    """Where and on which day, in UTC, a benchmark is measured."""
+    return {"machine": machine(), "day": datetime.now(UTC).date().isoformat()}
 
 
 def _versions() -> dict[str, str]:

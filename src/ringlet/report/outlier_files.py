@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from ringlet.errors import ArgumentError
-from ringlet.report.outliers import outlier_flags, outlier_map
+from ringlet.report.outliers import outlier_flags, outlier_map, wrong_pixels
 from ringlet.report.pictures import draw_outliers
-from ringlet.restoration.clean_entries import parts
 from ringlet.results.fit import Fit
 from ringlet.sources.media import import_pillow
 from ringlet.sources.stores import import_zarr
@@ -41,8 +40,8 @@ def write_outliers(fit: Fit, path: Path, *, legend: bool = False, force: bool = 
     ----------
     fit : Fit
     path : Path
-        .npy or .zarr: truth values of the data's shape, True = outlier. .png: a picture of the first two modes, one
-        pixel an entry, white where any entry of the other modes is an outlier.
+        .npy or .zarr: truth values of the data's shape, True = outlier. .png: a picture of height and width, by
+        the names of the modes, or of the first two modes; white where any entry of the other modes is an outlier.
     legend : bool
         Draw a .png file for the eye instead: in colours, enlarged, with a legend.
     force : bool
@@ -69,6 +68,4 @@ def write_outliers(fit: Fit, path: Path, *, legend: bool = False, force: bool = 
         with atomic_output(path) as temporary:
             draw_outliers(outlier_map(fit)).save(temporary)
     else:
-        others = tuple(range(2, len(shape)))
-        rows = [outlier_flags(fit, part).any(axis=others) for part in parts(shape, mode=0)]
-        write_array(path, np.concatenate(rows), force=force)
+        write_array(path, wrong_pixels(fit), force=force)

@@ -1,20 +1,21 @@
-"""A map of the outliers of a fit. Reads the data a slab at a time."""
+"""Which entries a fit judges wrong, and a map of them. Reads the data a slab at a time."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.report.planes import over_picture, picture_modes
+from ringlet.restoration.clean_entries import parts
 from ringlet.results.fit import Fit
 
-__all__ = ["outlier_flags", "outlier_map"]
+__all__ = ["distrust", "outlier_flags", "outlier_map", "wrong_pixels"]
 
-_SLAB_ENTRIES = 1 << 22
 _DOUBT = 0.5  # weight below which an entry counts as an outlier
 
 
 def outlier_flags(fit: Fit, index: Any) -> NDArray[np.bool_]:
-    """Which entries of a block are outliers of a fit; entries that are not observed are none.
+    """Which entries of a block are judged wrong, as `Fit.outlier_share` counts them; those not observed are not.
 
     Examples
     --------
@@ -24,15 +25,30 @@ def outlier_flags(fit: Fit, index: Any) -> NDArray[np.bool_]:
     >>> outlier_flags(ringlet.decompose(x, rank=1), (1, 2)).tolist()
     [False, False, False, True]
     """
-    return np.asarray(fit.unlabelled.weights(index) < _DOUBT)
+    return distrust(fit, index) > _DOUBT
+
+
+def distrust(fit: Fit, index: Any) -> NDArray[np.floating[Any]]:
+    """One minus the weight of the entries of a block, 1 of those that `Fit.outliers` finds; NaN: not observed.
+
+    Examples
+    --------
+    >>> import numpy as np, ringlet
+    >>> x = np.ones((6, 5, 4))
+    >>> x[1, 2, 3] = 50.0
+    >>> distrust(ringlet.decompose(x, rank=1), (1, 2)).round(2)
+    array([0., 0., 0., 1.])
+    """
+    weights = np.asarray(fit.unlabelled.weights(index))
+    return np.where(fit.unlabelled.outliers(index), 1.0, 1 - weights)
 
 
 def outlier_map(fit: Fit) -> NDArray[np.float32]:
-    """Map of outliers over the first two modes: the mean of ``1 - weight`` over the observed entries of the others.
+    """Map of outliers over the modes of a picture: the mean of `distrust` over the observed entries of the others.
 
     Returns
     -------
-    array of shape ``fit.ring.shape[:2]``
+    array, height x width
         0: trusted, 1: every observed entry there is an outlier, NaN: nothing observed.
 
     Examples
@@ -43,14 +59,25 @@ def outlier_map(fit: Fit) -> NDArray[np.float32]:
     >>> outlier_map(ringlet.decompose(x, rank=1))[1].round(2)
     array([0.  , 0.  , 0.25, 0.  , 0.  ], dtype=float32)
     """
-    shape = fit.ring.shape
-    distrust = np.full(shape[:2], np.nan, dtype=np.float32)
-    step = max(1, _SLAB_ENTRIES * shape[0] // fit.ring.size)
-    for start in range(0, shape[0], step):
-        rows = slice(start, start + step)
-        weights = fit.unlabelled.weights(rows)
-        others = tuple(range(2, weights.ndim))
-        observed = np.count_nonzero(~np.isnan(weights), axis=others)
-        total = np.nansum(1 - weights, axis=others)
-        np.divide(total, observed, out=distrust[rows], where=observed > 0, casting="same_kind")
-    return distrust
+    modes = picture_modes(fit.ring.names)
+    rows = []
+    for part in parts(fit.ring.shape, mode=modes[0]):
+        found = over_picture(distrust(fit, _rows(part, modes[0])), modes)
+        observed = np.count_nonzero(~np.isnan(found), axis=2)
+        total = np.nansum(found, axis=2)
+        rows.append(np.divide(total, observed, out=np.full(total.shape, np.nan), where=observed > 0))
+    return np.concatenate(rows).astype(np.float32)
+
+
+def _rows(part: slice, mode: int) -> tuple[slice, ...]:
+    return (*[slice(None)] * mode, part)
+
+
+def wrong_pixels(fit: Fit) -> NDArray[np.bool_]:
+    """Which pixels of a picture, height x width, hold any entry that is judged wrong."""
+    modes = picture_modes(fit.ring.names)
+    rows = [
+        over_picture(outlier_flags(fit, _rows(part, modes[0])), modes).any(axis=2)
+        for part in parts(fit.ring.shape, mode=modes[0])
+    ]
+    return np.concatenate(rows)

@@ -15,7 +15,7 @@ def path_panel(history: Sequence[SweepRecord], units: str) -> str:
     """Charts of a fit's history, and a table of all sweeps to unfold.
 
     The first chart is the validation error, or the change of the ring where nothing was held out; the second one is the
-    mean weight of the observed entries.
+    mean weight of the entries in use: those judged wrong between sweeps are not among them.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def path_panel(history: Sequence[SweepRecord], units: str) -> str:
     elif len(changes) > 1:
         charts.append(_chart("Change of the ring in a sweep", "the fit stops when it is small", changes, "", True))
     if len(trust) > 1:
-        charts.append(_chart("Mean weight of the known entries", "100 % = all are trusted", trust, " %", False))
+        charts.append(_chart("Mean weight of the entries in use", "100 % = all of them count", trust, " %", False))
     return f'<div class="charts">{"".join(charts)}</div>{_sweeps(history)}'
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ringlet.amounts import format_bytes
 from ringlet.report.html import Viewed, ViewerItem, packed, viewer, whole_page
+from ringlet.report.outliers import distrust
 from ringlet.report.path_panel import path_panel
 from ringlet.report.pictures import MAP_COLOURS, outlier_picture, screen_picture
 from ringlet.report.views import Tones, View, views_of
@@ -82,15 +83,14 @@ def write_restoration_page(path: Path, restoration: Restoration) -> None:
     '<!DOCTYPE html>'
     """
     check_page()
-    views = views_of(restoration.source.shape, moving=restoration.moving)
+    views = views_of(restoration.source.shape, moving=restoration.moving, names=restoration.source.names)
     compared, maps = _pictures(restoration, views)
-    word = "Frame" if restoration.moving else "Slice"
     body = (
         f"<header><h1>{escape(restoration.name)}, restored</h1>"
         f'<p class="muted">{escape(_circumstances(restoration))}</p></header>'
         f'<main><section id="numbers">{_tiles(restoration)}</section>'
         f'<section id="compare"><h2>Before and after</h2><p class="muted">Drag the bar, or use the arrow keys.</p>'
-        f"{viewer(compared, word, _DAMAGED, _RESTORED)}</section>"
+        f"{viewer(compared, views[0].word, _DAMAGED, _RESTORED)}</section>"
         f'<section id="outliers"><h2>What was judged wrong</h2>{_outliers(restoration)}{_maps(maps)}</section>'
         f'<section id="choices"><h2>What was chosen, and why</h2>{_choices(restoration)}</section>'
         f'<section id="path"><h2>The path of the fit</h2>'
@@ -122,7 +122,11 @@ def _pictures(one: Restoration, views: list[View]) -> tuple[list[ViewerItem], li
         before = tones.pixels(view.plane(values), known)
         distrust = packed(outlier_picture(_distrust(one.fit, view)), lossless=True)
         pictures = (
-            Viewed(_DAMAGED, "" if known is None else "missing entries in grey", packed(screen_picture(before))),
+            Viewed(
+                _DAMAGED,
+                "" if known is None else f"missing entries in {'grey' if view.in_colour else 'blue'}",
+                packed(screen_picture(before)),
+            ),
             Viewed(_RESTORED, "", packed(screen_picture(tones.pixels(clean)))),
             Viewed("Judged wrong", "", distrust),
         )
@@ -132,13 +136,13 @@ def _pictures(one: Restoration, views: list[View]) -> tuple[list[ViewerItem], li
 
 
 def _distrust(fit: Fit, view: View) -> NDArray[np.floating[Any]]:
-    """1 - weight of every pixel, the mean of its observed colours; NaN where none is observed."""
-    weights = view.plane(np.asarray(fit.unlabelled.weights(view.block)))
+    """Distrust of every pixel, the mean of its observed colours; NaN where none is observed."""
+    found = view.plane(distrust(fit, view.block))
     if not view.in_colour:
-        return 1 - weights
-    observed = np.isfinite(weights)
+        return found
+    observed = np.isfinite(found)
     count = observed.sum(axis=2)
-    total = np.where(observed, 1 - weights, 0).sum(axis=2)
+    total = np.where(observed, found, 0).sum(axis=2)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 

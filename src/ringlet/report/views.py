@@ -1,5 +1,6 @@
 """Pictures of a tensor for a page: a photo, some frames of a video, or some slices of any other tensor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.report.pictures import MAP_COLOURS, show_missing
+from ringlet.report.planes import over_picture, picture_modes
 
 __all__ = ["Tones", "View", "views_of"]
 
@@ -23,32 +25,38 @@ class View:
 
     Attributes
     ----------
-    name : str
-        Which frame or slice it is; empty where there is only one.
+    word, name : str
+        What views are called, such as "Frame", and which one it is; the name is empty where there is only one.
     block : tuple of slices
-        One for every mode. All but the first two, and maybe a mode of colours, have one entry.
+        One for every mode. All but those of the picture, and maybe a mode of colours, have one entry.
     in_colour : bool
+    modes : (int, int)
+        Of height and width.
     """
 
+    word: str
     name: str
     block: tuple[slice, ...]
     in_colour: bool
+    modes: tuple[int, int] = (0, 1)
 
     def plane(self, values: NDArray[Any]) -> NDArray[Any]:
         """Entries of the block as (height, width), or (height, width, 3) in colour."""
-        height, width = values.shape[:2]
-        return values.reshape((height, width, _COLOURS) if self.in_colour else (height, width))
+        pixels = over_picture(values, self.modes)
+        return pixels if self.in_colour else pixels[..., 0]
 
 
-def views_of(shape: tuple[int, ...], *, moving: bool) -> list[View]:
+def views_of(shape: tuple[int, ...], *, moving: bool, names: Sequence[str] | None = None) -> list[View]:
     """At most five views, spread evenly over the modes beyond the picture.
 
     Parameters
     ----------
     shape : tuple of int
-        Pictures are the first two modes. A third mode of three entries is one of colours.
+        Pictures are the first two modes, or those that are named so. A third mode of three entries is one of colours.
     moving : bool
         Whether the last mode is time, as in a video.
+    names : sequence of str, optional
+        Of the modes.
 
     Examples
     --------
@@ -56,18 +64,41 @@ def views_of(shape: tuple[int, ...], *, moving: bool) -> list[View]:
     ['Frame 1', 'Frame 3', 'Frame 5', 'Frame 7', 'Frame 9']
     >>> [view.name for view in views_of((40, 60, 3), moving=False)]
     ['']
+    >>> [view.name for view in views_of((3, 30, 48), moving=False, names=("time", "lat", "lon"))]
+    ['Time 1', 'Time 2', 'Time 3']
     """
-    in_colour = len(shape) > 2 and shape[2] == _COLOURS and not (moving and len(shape) == 3)
-    others = shape[3:] if in_colour else shape[2:]
-    picture = (*map(_middle, shape[:2]), *([slice(0, _COLOURS)] if in_colour else []))
+    modes = picture_modes(names)
+    others = [mode for mode in range(len(shape)) if mode not in modes]
+    in_colour = modes == (0, 1) and _has_colours(shape, moving=moving)
+    others = others[1:] if in_colour else others
+    word = _slice_word(names, others, moving=moving)
+    lengths = [shape[mode] for mode in others]
     found = []
-    for place in _spread(prod(others)):
-        index = tuple(int(one) for one in np.unravel_index(place, others)) if others else ()
+    for place in _spread(prod(lengths)):
+        index = [int(one) for one in np.unravel_index(place, lengths)] if others else []
+        block = [_middle(length) if mode in modes else slice(0, length) for mode, length in enumerate(shape)]
+        for mode, one in zip(others, index, strict=True):
+            block[mode] = slice(one, one + 1)
         name = ", ".join(str(one + 1) for one in index)
-        word = "Frame" if moving else "Slice"
-        block = (*picture, *(slice(one, one + 1) for one in index))
-        found.append(View(f"{word} {name}" if prod(others) > 1 else "", block, in_colour))
+        found.append(View(word, f"{word} {name}" if prod(lengths) > 1 else "", tuple(block), in_colour, modes))
     return found
+
+
+def _slice_word(names: Sequence[str] | None, others: Sequence[int], *, moving: bool) -> str:
+    """What views are called: by the name of the only mode beyond the picture, if it has one.
+
+    Examples
+    --------
+    >>> _slice_word(("time", "lat", "lon"), [0], moving=False), _slice_word(None, [2], moving=True)
+    ('Time', 'Frame')
+    """
+    if names is not None and len(others) == 1:
+        return names[others[0]].capitalize()
+    return "Frame" if moving else "Slice"
+
+
+def _has_colours(shape: tuple[int, ...], *, moving: bool) -> bool:
+    return len(shape) > 2 and shape[2] == _COLOURS and not (moving and len(shape) == 3)
 
 
 @dataclass(frozen=True)

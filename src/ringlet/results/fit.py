@@ -15,7 +15,7 @@ from ringlet.errors import ArgumentError
 from ringlet.float_errors import usual_float_errors
 from ringlet.results.entry_views import EntryViews
 from ringlet.results.fitted_entries import FittedEntries
-from ringlet.results.local_entries import HonestRing, LocalEntries
+from ringlet.results.local_entries import HonestRing, LocalEntries, entries_within
 from ringlet.results.path_plot import plot_path
 from ringlet.results.records import Rung, Status, SweepRecord
 from ringlet.results.summary import Facts, card, history_facts, line, size_fact
@@ -85,6 +85,7 @@ class Fit(EntryViews):
     _honest: HonestRing | None = None
     _learned: bool = False  # whether entries are judged by their neighbours, not by the kernel
     _threads: int | None = None  # None: one for every core
+    _memory: int | None = None  # bytes that looking at neighbours may take; None: about 0.4 GB
 
     def __repr__(self) -> str:
         return line("Fit", self._facts())
@@ -183,7 +184,8 @@ class Fit(EntryViews):
     @cached_property
     def _entries(self) -> FittedEntries:
         ring = self.ring.to("numpy")
-        local = LocalEntries(ring, self._source, self._honest, self._threads)
+        entries = entries_within(self._memory)
+        local = LocalEntries(ring, self._source, self._honest, self._threads, entries, entries)
         return FittedEntries(ring, self._source, self._kernel, self.validation, local, self._learned)
 
     @usual_float_errors()

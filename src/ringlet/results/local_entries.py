@@ -23,11 +23,12 @@ from ringlet.sources import Source
 from ringlet.sources.appended import AppendedSource
 from ringlet.sources.base import Block, aligned_blocks
 
-__all__ = ["HonestRing", "LocalEntries", "Refining", "Unseen", "evaluated"]
+__all__ = ["HonestRing", "LocalEntries", "Refining", "Unseen", "entries_within", "evaluated"]
 
-_WINDOW_ENTRIES = 1 << 22  # of all windows together; data with no more are one window
-_WINDOWS = 4  # of larger data
-_TILE_ENTRIES = 1 << 22  # that a tile looks at: about 0.4 GB of work
+_MOST_ENTRIES = 1 << 22  # that all windows together, or a tile, look at: about 0.4 GB of work
+_LEAST_ENTRIES = 1 << 20  # however small the budget: smaller tiles would look at most entries many times
+_ENTRY_BYTES = 160  # of a budget for every entry that is looked at; a third is left for reading and results
+_WINDOWS = 4  # of data with more entries; others are one window
 _HALO = min(HALO, 28)  # of a tile: what lies beyond changes numbers by less than 1e-8 of the range
 _KEPT_TILES = 2
 _LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like cannot be told
@@ -112,15 +113,16 @@ class LocalEntries:
         If there is one, the model is learned with it.
     threads : int or None
         That work on it; None: one for every core. They never change the result.
-    tile_entries : int
-        That a tile looks at.
+    window_entries, tile_entries : int
+        That all windows together, and a tile, look at.
     """
 
     ring: TensorRing
     source: Source
     honest: HonestRing | None = None
     threads: int | None = None
-    tile_entries: int = _TILE_ENTRIES
+    window_entries: int = _MOST_ENTRIES
+    tile_entries: int = _MOST_ENTRIES
     _tiles: dict[tuple[object, ...], tuple[Clean, Refining | None]] = field(default_factory=dict)
 
     @cached_property
@@ -233,9 +235,9 @@ class LocalEntries:
         """Blocks to learn in: all the data, or some large parts; always the same. Stored data are read by chunks."""
         box = self._box
         lows, sizes = [held.start for held in box], [held.stop - held.start for held in box]
-        if prod(sizes) <= _WINDOW_ENTRIES:
+        if prod(sizes) <= self.window_entries:
             return [box]
-        rng, entries = stream(0, Purpose.NEIGHBOURS), _WINDOW_ENTRIES // _WINDOWS
+        rng, entries = stream(0, Purpose.NEIGHBOURS), self.window_entries // _WINDOWS
         held = self.source.source if isinstance(self.source, AppendedSource) else self.source
         if held.chunks is not None:
             stored = aligned_blocks(held.chunks, entries)
@@ -251,6 +253,19 @@ class LocalEntries:
             tuple(slice(part.start + low, part.stop + low) for part, low in zip(block, lows, strict=True))
             for block in chosen
         ]
+
+
+def entries_within(memory: int | None) -> int:
+    """Entries that can be looked at together within a budget of bytes.
+
+    Examples
+    --------
+    >>> entries_within(None), entries_within(100_000_000)
+    (4194304, 1048576)
+    """
+    if memory is None:
+        return _MOST_ENTRIES
+    return min(_MOST_ENTRIES, max(_LEAST_ENTRIES, memory // _ENTRY_BYTES))
 
 
 def evaluated(ring: TensorRing, block: Block) -> NDArray[Any]:

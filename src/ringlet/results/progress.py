@@ -7,10 +7,13 @@ from math import inf
 from time import monotonic
 from typing import Any
 
+from ringlet.results.records import SweepReport
+
 __all__ = ["ProgressLine", "progress_line"]
 
 _SECONDS_BETWEEN_LINES = 5.0
 _USUAL_SHARE = 0.33  # of the sweeps allowed that fits usually take: measured, automatic fits take 16 to 46 of 80
+_GROWING_SHARE = 0.4  # the same of fits whose ring still grows
 _LONGER = 1.2  # times the sweeps done, where these are more than usual
 _RECENT = 5  # sweeps whose mean time is taken for those to come: rings grow, and so do their times
 
@@ -29,20 +32,23 @@ class ProgressLine:
         self._console = console
         self._update = update
         self._recent: deque[float] = deque(maxlen=_RECENT)
+        self._spent = 0.0
         self._last = monotonic()
 
     def phase(self, words: str) -> None:
         """Name what is done before the first sweep."""
         self._show(words)
 
-    def sweep(
-        self, number: int, sweeps: int, seconds: float, change: float, *, limit: float = inf, stage: str = ""
-    ) -> None:
+    def sweep(self, number: int, sweeps: int, seconds: float, report: SweepReport, *, limit: float = inf) -> None:
         """Show a sweep that has ended, by its stage or its change; the fit will be ended after `limit` seconds."""
         self._recent.append(seconds)
-        left = min(time_left(number, sweeps, sum(self._recent) / len(self._recent)), max(limit, 0.0))
-        words = f"sweep {number} of at most {sweeps}, {stage or f'change {change:.1e}'}, about {left:.0f} s left"
-        self._show(words, now=number == sweeps)
+        self._spent += seconds
+        left = time_left(number, sweeps, sum(self._recent) / len(self._recent))
+        if report.growing:
+            left = max(left, growing_time_left(number, sweeps, self._spent))
+        left = min(left, max(limit, 0.0))
+        words = f"about {left:.0f} s left, sweep {number} of at most {sweeps}, "
+        self._show(words + (report.stage or f"change {report.change:.1e}"), now=number == sweeps)
 
     def _show(self, words: str, *, now: bool = False) -> None:
         if self._update is not None:
@@ -60,8 +66,23 @@ def time_left(done: int, sweeps: int, seconds: float) -> float:
     >>> round(time_left(10, 80, 2.0)), time_left(50, 80, 2.0), time_left(80, 80, 2.0)
     (33, 20.0, 0.0)
     """
-    expected = min(sweeps, max(_USUAL_SHARE * sweeps, _LONGER * done))
-    return seconds * (expected - done)
+    return seconds * (_expected(done, sweeps, _USUAL_SHARE) - done)
+
+
+def growing_time_left(done: int, sweeps: int, spent: float) -> float:
+    """Seconds that a fit will still take whose ring grows: the time spent goes with the square of the sweeps done.
+
+    Examples
+    --------
+    >>> round(growing_time_left(10, 80, 2.0)), growing_time_left(80, 80, 2.0)
+    (18, 0.0)
+    """
+    return spent * ((_expected(done, sweeps, _GROWING_SHARE) / done) ** 2 - 1)
+
+
+def _expected(done: int, sweeps: int, usual: float) -> float:
+    """Sweeps that a fit will take."""
+    return min(sweeps, max(usual * sweeps, _LONGER * done))
 
 
 @contextmanager
@@ -69,12 +90,17 @@ def progress_line() -> Iterator[ProgressLine]:
     """A progress line on standard error, for as long as the context is open."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     console = Console(stderr=True)
     if not (console.is_terminal or console.is_jupyter):
         yield ProgressLine(console)
         return
-    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (
+        SpinnerColumn(),
+        TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
+        TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis")),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None)
         yield ProgressLine(console, lambda words: bar.update(task, description=words))

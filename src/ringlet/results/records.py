@@ -148,6 +148,8 @@ class SweepReport:
         The method itself has seen that the estimate does not change any more.
     stage : str
         What the fit is at, in words; empty: the change says enough.
+    growing : bool
+        The ring is still growing: later sweeps will take longer.
     """
 
     change: float
@@ -161,6 +163,7 @@ class SweepReport:
     done: bool = False
     converged: bool = False
     stage: str = ""
+    growing: bool = False
 
 
 class Snapshot(Protocol):

@@ -168,7 +168,9 @@ def _rounding(values: NDArray[Any], residuals: Floats) -> float:
         return 0.0
     low, high = np.quantile(values, [0.05, 0.95]).astype(np.float64)
     precision = max(np.finfo(values.dtype).eps, np.finfo(residuals.dtype).eps)
-    return max(_LEAST_PART * float(high - low), float(precision) * float(np.median(np.abs(values))))
+    sizes = np.abs(values)
+    least = max(_LEAST_PART * float(high - low), float(precision) * float(np.median(sizes)))
+    return least if least > 0 else float(precision) * float(sizes.max() or 1.0)  # almost all entries are zero
 
 
 def sample_blocks(source: Source) -> Iterator[Block]:

@@ -1,7 +1,7 @@
 """The ring of a fit at some moment, in the data's units."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,17 +9,30 @@ from numpy.typing import NDArray
 
 from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
+from ringlet.robust import Kernel
 
 __all__ = ["RingSnapshot", "fill_empty"]
 
 
 @dataclass(frozen=True)
 class RingSnapshot:
-    """The cores at some moment, for data divided by `size`, and the slices that hold no data."""
+    """A ring at some moment.
+
+    Attributes
+    ----------
+    cores : tuple of arrays
+        For data divided by `size`.
+    size : float
+    empty : tuple of tuples of int
+        For every mode, the slices that hold no data.
+    kernel : Kernel
+        By which the model weighs entries, in the data's units; by default it trusts every entry.
+    """
 
     cores: tuple[Core, ...]
     size: float
     empty: tuple[tuple[int, ...], ...]
+    kernel: Kernel = field(default_factory=Kernel)
 
     def ring(self) -> TensorRing:
         """The ring in the data's units; slices without any data are made from their neighbours."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ringlet.errors import ArgumentError, IndexingError
+from ringlet.errors import IndexingError
 from ringlet.ring.indexing import are_adjacent
 from ringlet.sources import Chunks
 from ringlet.sources.base import Block, aligned_blocks, slabs
@@ -53,7 +53,7 @@ def evaluate(
     """
     given = index if isinstance(index, tuple) else (index,)
     if any(item is None for item in given):
-        raise ArgumentError("index holds np.newaxis (None), which is not allowed; add axes to the result")
+        raise IndexingError("index holds np.newaxis (None), which is not allowed; add axes to the result")
     if any(isinstance(item, slice) and item.step == 0 for item in given):
         raise IndexingError(f"index={index!r} is not allowed; the step of a slice cannot be 0")
     try:
@@ -164,8 +164,10 @@ def _chosen(index: tuple[Any, ...], shape: tuple[int, ...]) -> _Chosen:
     return _Chosen(tuple(block), tuple(squeezed), leading)
 
 
-def _index_error(index: object, shape: tuple[int, ...]) -> ArgumentError:
-    return ArgumentError(
+def _index_error(index: object, shape: tuple[int, ...]) -> IndexingError:
+    if isinstance(index, tuple) and len(index) == 1:
+        (index,) = index
+    return IndexingError(
         f"index={index!r} is not allowed; give at most {len(shape)} ints, slices, index arrays, and one Ellipsis"
     )
 

@@ -6,7 +6,7 @@ from ringlet.bench.impute.cases import ImputeCase, Outages
 from ringlet.bench.impute.rivals import METHODS, RINGLET, check_libraries, measure
 from ringlet.errors import RingletError
 from ringlet.experiments.journal import Record
-from ringlet.experiments.runner import machine
+from ringlet.experiments.runner import run_facts
 
 __all__ = ["ALL_METHODS", "run_cases"]
 
@@ -38,7 +38,7 @@ def run_cases(
     """
     check_libraries(methods)
     done = set() if again else {(record["case"], record["method"]) for record in records}
-    facts = {"machine": machine()}
+    facts = run_facts()
     for case in cases:
         outages: Outages | None = None
         for method in methods:

@@ -11,7 +11,7 @@ from ringlet.bench.quality.rivals import AUTO, FINISHED, GRID, PEERS, PLAIN, RES
 from ringlet.bench.rivals.catalogue import SIMPLE, SLOW
 from ringlet.errors import RingletError
 from ringlet.experiments.journal import Journal, Record
-from ringlet.experiments.runner import machine
+from ringlet.experiments.runner import run_facts
 
 __all__ = ["IN_USE", "OPPONENTS", "records_in", "run_cases"]
 
@@ -66,7 +66,7 @@ def run_cases(
         Called with every new record.
     """
     end = monotonic() + 60 * minutes
-    facts = {"machine": machine()}
+    facts = run_facts()
     for case in cases:
         damaged: Damaged | None = None
         for rival in _rivals(case, against, left_out):

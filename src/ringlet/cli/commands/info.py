@@ -17,7 +17,8 @@ from ringlet.cli.screen import percent, print_facts, print_json, terminal_width,
 from ringlet.restoration.inputs import Input, ReadOptions, open_input
 from ringlet.ring import TensorRing
 from ringlet.ring.transfer import loop_cost
-from ringlet.sources import ChunkedSource, Source
+from ringlet.sources import ArraySource, ChunkedSource, Source
+from ringlet.sources.table_files import TableFileLabels
 from ringlet.store.checkpoint import holds_checkpoint, in_use, read_checkpoint
 from ringlet.store.ringfile import stored_precision
 from ringlet.store.slots import Slot
@@ -26,6 +27,7 @@ __all__ = ["command"]
 
 _LONGEST_NORM = 2e11  # operations: some seconds
 _LARGEST_NORM = 1 << 30  # bytes
+_MOST_LISTED = 12  # columns of a table
 
 
 @click.command(name="info")
@@ -150,6 +152,8 @@ def _data_facts(path: Path, given: Input) -> list[tuple[str, str]]:
         ("size", format_bytes(given.nbytes)),
         *_chunk_facts(source),
         *_packing_facts(source),
+        *_table_facts(source),
+        *([] if source.units is None else [("units", source.units)]),
         ("range", "nothing is known" if found.minimum is None else f"{found.minimum:g} to {found.maximum:g}"),
         ("missing", percent(given.missing_share)),
     ]
@@ -158,6 +162,22 @@ def _data_facts(path: Path, given: Input) -> list[tuple[str, str]]:
     if given.frame_rate is not None:
         facts.append(("frames", f"{float(given.frame_rate):.5g} a second"))
     return facts
+
+
+def _table_facts(source: Source) -> list[tuple[str, str]]:
+    """Columns of a table that are data, and those that are not."""
+    labels = source.labels if isinstance(source, ArraySource) else None
+    if not isinstance(labels, TableFileLabels):
+        return []
+    others = list(labels.others.columns)
+    data = [name for name in labels.columns if name not in others]
+    told = [("columns", data), ("labels", others)]
+    return [(fact, _listed(names)) for fact, names in told if names]
+
+
+def _listed(names: list[Any]) -> str:
+    more = len(names) - _MOST_LISTED
+    return ", ".join(map(str, names[:_MOST_LISTED])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _packing_facts(source: Source) -> list[tuple[str, str]]:
@@ -179,6 +199,7 @@ def _data_content(path: Path, given: Input) -> dict[str, Any]:
         "missing_share": given.missing_share,
         "kind": given.kind,
         "names": given.source.names,
+        "units": given.source.units,
         "key": given.key,
         "chunks": None if given.source.chunks is None else [max(lengths) for lengths in given.source.chunks],
         "packing": dict(given.source.packing) if isinstance(given.source, ChunkedSource) else {},

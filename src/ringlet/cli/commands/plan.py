@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ringlet.amounts import format_bytes
-from ringlet.api import plan
+from ringlet.api import Rank, plan
 from ringlet.cli.options import (
     SolverOptions,
     data_options,
@@ -16,7 +16,7 @@ from ringlet.cli.options import (
 )
 from ringlet.cli.paths import GivenPath
 from ringlet.cli.screen import print_facts, print_json, print_table, times
-from ringlet.cli.values import FIXED_RANK, SHAPE
+from ringlet.cli.values import RANK_OR_AUTO, SHAPE
 from ringlet.restoration.inputs import ReadOptions, open_input
 from ringlet.solvers.engine.cluster_plan import Distribution, distribute
 from ringlet.solvers.engine.fit_plan import FitPlan
@@ -25,17 +25,18 @@ from ringlet.solvers.sawrtrd.settings import SAWRTRD
 
 __all__ = ["command"]
 
-_DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "float64")
+_DTYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
 
 
 @click.command(name="plan")
 @click.argument("source", metavar="[IN]", type=GivenPath(), required=False)
 @click.option(
     "--rank",
-    type=FIXED_RANK,
-    required=True,
-    metavar="R|R,R,..",
-    help="One number for all bonds, or the bond before every mode.",
+    type=RANK_OR_AUTO,
+    default="auto",
+    show_default=True,
+    metavar="auto|R|R,R,..|SIZE|PSNR",
+    help="As in fit. Where the fit is to find the rank, the plan is an upper bound: that of the largest ring.",
 )
 @click.option("--shape", type=SHAPE, metavar="I,J,...", help="Plan for a tensor of this shape instead of a file.")
 @click.option("--dtype", type=click.Choice(_DTYPES), help="Its dtype, with --shape.  [default: uint8]")
@@ -46,7 +47,7 @@ _DTYPES = ("uint8", "uint16", "int16", "int32", "int64", "float16", "float32", "
 @json_option
 def command(
     source: Path | None,
-    rank: int | tuple[int, ...],
+    rank: Rank,
     shape: tuple[int, ...] | None,
     dtype: str | None,
     chunks: tuple[int, ...] | None,

@@ -124,8 +124,8 @@ output_options = gathered(
             type=GivenPath(),
             metavar="FILE",
             callback=suffixed(*OUTLIER_SUFFIXES),
-            help="Write which entries are judged outliers: .npy or .zarr of the data's shape, or a .png of the first "
-            "two modes, one pixel an entry, white = outlier.",
+            help="Write which entries are judged outliers: .npy or .zarr of the data's shape, or a .png of "
+            "height and width, white = outlier.",
         ),
         click.option("--legend", is_flag=True, help="Draw the .png of --outliers in colours, with a legend."),
         click.option(
