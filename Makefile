@@ -5,7 +5,7 @@ BIN := .venv/bin
 # tests of the other.
 SPLIT := -n 2 --dist worksteal
 
-.PHONY: demo test lint types layers unit coverage test-min test-versions soak docs docs-check release-check format clean
+.PHONY: demo test lint types layers unit coverage test-min test-versions soak tables docs docs-check release-check format clean
 
 # The environment of the tests where there is one; else a smaller one, which is ready sooner.
 DEMO := $(if $(wildcard .venv/ready),.venv,.venv-demo)
@@ -23,6 +23,7 @@ lint: .venv/ready
 
 types: .venv/ready
 	$(BIN)/mypy
+	$(BIN)/mypy tests/test_typed_use.py
 
 layers: .venv/ready
 	$(BIN)/lint-imports --no-cache
@@ -45,6 +46,10 @@ test-versions:
 # About an hour; it can be interrupted, and goes on where it was.
 soak: .venv/ready
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m soak --table docs/reliability.md
+
+# The tables of the pages, from the records. See benchmarks/README.md.
+tables: .venv/ready
+	PYTHONPATH=tools $(BIN)/python -m evidence
 
 # The site, in docs/_build/html. Warnings are errors; nothing is downloaded; some minutes on two cores.
 docs: .venv-docs/ready

@@ -1,13 +1,15 @@
 """When another codec is the better choice: a ring against JPEG, H.264 and zfp at the same quality.
 
-    python benchmarks/codecs.py
+    python benchmarks/codecs.py > benchmarks/codecs.jsonl
 
 A photo of scikit-image against Pillow's JPEG, a moving scene of 24 frames against H.264 (PyAV), and generated fields in
 float32 against zfp (zfpy), which is left out without it. A ring of every given rank is fitted; the other codec gets the
-least size that has at least the ring's PSNR. Rings are also counted as saved with int8. Nothing here fails.
+least size that has at least the ring's PSNR. Rings are also counted as saved with int8. One line
+of JSON a case; nothing here fails.
 """
 
 import io
+import json
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +18,7 @@ import numpy as np
 from skimage import data
 
 import ringlet
+from ringlet.experiments.runner import run_facts
 from ringlet.report.metrics import psnr
 
 
@@ -101,12 +104,14 @@ def _field(kind: str) -> np.ndarray:
 
 def main() -> None:
     """Print sizes at the same PSNR."""
+    photo = data.astronaut()
     jobs = [
-        ("photo astronaut 512 x 512 x 3", data.astronaut(), 255.0, _jpeg, "JPEG", (3, 40, 3)),
-        ("moving scene 240 x 320 x 3 x 24", _moving_scene(), 255.0, _h264, "H.264", (6, 24, 6, 8)),
-        ("still scene 240 x 320 x 3 x 24", _still_scene(), 255.0, _h264, "H.264", (1, 60, 3, 1)),
-        ("smooth separable field 48^3 x 12", _field("separable"), None, _zfp, "zfp", (4, 4, 4, 4)),
-        ("oblique fronts 48^3 x 12", _field("fronts"), None, _zfp, "zfp", (12, 12, 12, 6)),
+        ("photo `astronaut`, 512 x 512 x 3", photo, 255.0, _jpeg, "JPEG", (3, 40, 3)),
+        ("the same", photo, 255.0, _jpeg, "JPEG", (8, 60, 4)),
+        ("moving window of a photo, 240 x 320 x 3 x 24", _moving_scene(), 255.0, _h264, "H.264", (6, 24, 6, 8)),
+        ("still scene with a moving square, 240 x 320 x 3 x 24", _still_scene(), 255.0, _h264, "H.264", (1, 60, 3, 1)),
+        ("smooth separable field, 48 x 48 x 48 x 12, float32", _field("separable"), None, _zfp, "zfp", (4, 4, 4, 4)),
+        ("oblique fronts, 48 x 48 x 48 x 12, float32", _field("fronts"), None, _zfp, "zfp", (12, 12, 12, 6)),
     ]
     for name, tensor, peak, codec, codec_name, rank in jobs:
         fit = ringlet.decompose(tensor, rank)
@@ -114,12 +119,10 @@ def main() -> None:
         quality = psnr(model, tensor, float(np.ptp(tensor)) if peak is None else peak)
         plain, small = _ring_sizes(fit.ring)
         found = codec(tensor, quality)
-        other = "not installed" if found is None else f"{found[0] / 1e3:.1f} kB at {found[1]:.1f} dB"
-        print(
-            f"{name}: data {tensor.nbytes / 1e3:.0f} kB; ring {rank} {quality:.1f} dB, {plain / 1e3:.1f} kB, "
-            f"int8 {small / 1e3:.1f} kB; {codec_name} {other}",
-            flush=True,
-        )
+        size, reached = (None, None) if found is None else found
+        record = {"data": name, "bytes": tensor.nbytes, "rank": rank, "psnr": quality, "ring": plain, "int8": small}
+        record |= {"codec": codec_name, "codec_bytes": size, "codec_psnr": reached}
+        print(json.dumps(record | run_facts()), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 """What moves before a still camera: `rank=ringlet.background()` against the median over time and OpenCV's MOG2.
 
-    python benchmarks/still_camera.py VIDEO [--frames N] [--every K]
+    python benchmarks/still_camera.py VIDEO [--frames N] [--every K] > benchmarks/still-camera.jsonl
 
 The reference is the median of every pixel over all frames of the file; what differs from it by more than a threshold in
 any colour is foreground. That threshold is Otsu's, from the histogram of the differences. Reference and methods see the
 same frames, every K-th pixel of them in both directions. Single pixels are removed from all foregrounds alike, by a
 median over 3 x 3 pixels. Scores are intersections over unions of foregrounds, over all frames. MOG2 needs OpenCV
-(opencv-python-headless), and is left out without it. Nothing here fails.
+(opencv-python-headless), and is left out without it.
+One line of JSON a method; nothing here fails.
 """
 
 import argparse
+import json
 from pathlib import Path
 from time import process_time
 
@@ -18,6 +20,7 @@ from scipy.ndimage import median_filter
 from skimage.filters import threshold_otsu
 
 import ringlet
+from ringlet.experiments.runner import run_facts
 from ringlet.sources.files import load
 
 
@@ -57,24 +60,25 @@ def main() -> None:
     difference = np.abs(video - still)
     threshold = float(threshold_otsu(difference.max(axis=2)))
     reference = _foreground(difference, threshold)
-    print(f"{video.shape}, threshold {threshold:.0f} levels, foreground {reference.mean():.2%}")
+    facts = {"video": options.video.stem, "shape": video.shape, "threshold": threshold, "foreground": reference.mean()}
 
     def report(name: str, found: np.ndarray, seconds: float) -> None:
-        print(f"{name:34s} intersection over union {_score(found, reference):.3f}, {seconds:.1f} s")
+        record = {"method": name, "intersection_over_union": _score(found, reference), "seconds": seconds}
+        print(json.dumps(record | facts | run_facts()), flush=True)
 
     start = process_time()
     median = np.median(video, axis=-1, keepdims=True)
     report("median over these frames", _foreground(np.abs(video - median), threshold), process_time() - start)
-    for name, rank in (("ringlet.background()", ringlet.background()), ("rank (1, 100, 3, 1)", (1, 100, 3, 1))):
+    for name, rank in (("ringlet.background()", ringlet.background()), ("(1, 100, 3, 1)", (1, 100, 3, 1))):
         start = process_time()
         fit = ringlet.decompose(video, rank)
         seconds = process_time() - start
         model = np.asarray(fit.ring)
-        report(f"{name}, {fit.ring.rank}", _foreground(np.abs(video - model), threshold), seconds)
+        report(f"`rank={name}`, ended at {fit.ring.rank}", _foreground(np.abs(video - model), threshold), seconds)
     start = process_time()
     found = _mog2(video)
     if found is not None:
-        report("OpenCV MOG2", found, process_time() - start)
+        report("OpenCV's MOG2, second pass over the frames", found, process_time() - start)
 
 
 if __name__ == "__main__":

@@ -48,11 +48,25 @@ sphinx_gallery_conf = {
     "parallel": 2,
     "min_reported_time": 1000,
     "remove_config_comments": True,
+    "capture_repr": (),  # what is worth seeing is printed
     "matplotlib_animations": False,
     "write_computation_times": False,
     "image_srcset": [],
     "thumbnail_size": (400, 260),
 }
+
+# Jobs have no contents beside them: their code needs the room.
+_FOLDERS = (
+    "",
+    "start/",
+    "how/",
+    "reference/",
+    "reference/generated/",
+    "evidence/",
+    "results/",
+    "decisions/",
+    "project/",
+)
 
 html_theme = "pydata_sphinx_theme"
 html_title = "Ringlet"
@@ -65,7 +79,7 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "Ringlet"},
     "navbar_end": ["theme-switcher"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {f"{folder}*": ["page-toc"] for folder in _FOLDERS} | {"jobs/*": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_nav_level": 1,

@@ -2,7 +2,8 @@
 Fold data into more axes
 ========================
 
-A long axis often hides several: a year of hours is week × day × hour. Folded, the same entries need a smaller ring.
+A long axis often hides several: a year of hours is week × day × hour. Folded, the same
+entries need a smaller ring.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +18,9 @@ import ringlet
 
 rng = np.random.default_rng(9)
 meter, week, day, hour = np.ogrid[:20, :52, :7, :24]
-year = rng.uniform(1, 3, (20, 1, 1, 1)) * (2 + np.cos(week / 52 * 2 * np.pi)) * (1.5 - 0.5 * (day > 4)) + rng.uniform(
-    0, 1, (20, 1, 1, 1)
-) * np.sin(hour / 24 * 2 * np.pi)
+year = rng.uniform(1, 3, (20, 1, 1, 1)) * (2 + np.cos(week / 52 * 2 * np.pi)) * (
+    1.5 - 0.5 * (day > 4)
+) + rng.uniform(0, 1, (20, 1, 1, 1)) * np.sin(hour / 24 * 2 * np.pi)
 truth = year.reshape(20, -1)
 table = truth + 0.1 * rng.standard_normal(truth.shape)
 table[rng.random(table.shape) < 0.6] = np.nan
@@ -46,7 +47,8 @@ linear = pd.DataFrame(table.T).interpolate(limit_direction="both").to_numpy().T
 
 results = {"folded": estimate, "not folded": flat, "interpolated": linear}
 for name, values in results.items():
-    print(f"{name:13s} root mean square error {np.sqrt(np.mean((values - truth) ** 2)):.3f} (noise 0.1)")
+    error = np.sqrt(np.mean((values - truth) ** 2))
+    print(f"{name:13s} root mean square error {error:.3f} (noise 0.1)")
 
 fig, axis = plt.subplots(figsize=(9, 3), layout="constrained")
 axis.plot(table[3, :168], ".", color="tab:grey", label="known")
@@ -56,5 +58,5 @@ axis.set(xlabel="hour of the first week", ylabel="reading")
 axis.legend(ncols=3)
 
 # %%
-# Photos can be folded into overlapping patches with ``ringlet.windows``. That helps where few entries are known and
-# many of them are wrong; elsewhere it rarely pays.
+# Photos can be folded into overlapping patches with ``ringlet.windows``. That helps
+# where few entries are known and many of them are wrong; elsewhere it rarely helps.

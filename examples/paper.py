@@ -2,8 +2,9 @@
 Reproduce the paper
 ===================
 
-He and Atia compare their methods with others on photos with missing entries and outliers. This page repeats one photo
-of that experiment in a small size. One command runs the whole: ``ringlet paper image-completion``.
+He and Atia compare their methods with others on photos with missing entries and
+outliers. This page repeats one photo of that experiment in a small size. One command
+runs the whole: ``ringlet paper image-completion``.
 """
 
 import matplotlib.pyplot as plt
@@ -22,13 +23,16 @@ from ringlet.report.metrics import psnr
 truth = data.chelsea()[:240:2, 60:360:2].astype(np.float32) / 255
 rng = np.random.default_rng(11)
 observed = rng.random(truth.shape) < 0.5
-noisy = np.where(rng.random(truth.shape) < 0.2, rng.integers(0, 2, truth.shape), truth).astype(np.float32)
+noisy = np.where(
+    rng.random(truth.shape) < 0.2, rng.integers(0, 2, truth.shape), truth
+).astype(np.float32)
 
 # %%
 # The methods
 # -----------
-# ``paper()`` is the method as it is printed: a given rank, no penalties. TRALS knows neither gaps nor outliers; it gets
-# the gaps filled with the mean. That is the simple rival.
+# ``paper()`` is the method as it is printed: a given rank, no penalties. TRALS knows
+# neither gaps nor outliers; it gets the gaps filled with the mean. That is the simple
+# rival.
 
 rank = (6, 6, 3)
 filled = np.where(observed, noisy, noisy[observed].mean())
@@ -38,7 +42,9 @@ results = {
     "LpTRC": ringlet.complete(noisy, rank=rank, solver=LpTRC(), mask=observed).tensor,
     "L1TNN": ringlet.complete(noisy, solver=L1TNN(), mask=observed).tensor,
     "SAWRTRD, printed": np.asarray(
-        ringlet.decompose(noisy, rank, solver=ringlet.SAWRTRD.paper(samples=3000), mask=observed).ring
+        ringlet.decompose(
+            noisy, rank, solver=ringlet.SAWRTRD.paper(samples=3000), mask=observed
+        ).ring
     ),
     "decompose(x)": np.asarray(ringlet.decompose(noisy, mask=observed).ring),
 }
@@ -49,6 +55,6 @@ for axis, (name, picture) in zip(axes.flat, results.items(), strict=True):
     axis.set(title=f"{name}, {psnr(picture, truth, 1):.1f} dB", xticks=[], yticks=[])
 
 # %%
-# The printed method needs a rank that suits the picture, and many known entries. The automatic fit chooses rank and
-# penalties by held-out entries. :doc:`/experiments` has the settings of all experiments, :doc:`/results/README` the
-# results.
+# The printed method needs a rank that suits the picture, and many known entries. The
+# automatic fit chooses rank and penalties by held-out entries. :doc:`/experiments` has
+# the settings of all experiments, :doc:`/results/README` the results.

@@ -2,15 +2,16 @@
 Mend a spectral cube
 ====================
 
-An airborne camera records a field in many narrow bands. Dead detectors leave stripes, and whole bands are lost in
-part of the scene. Single values are struck by noise. The job: a cube that a classifier can use.
+An airborne camera records a field in many narrow bands. Dead detectors leave stripes,
+and whole bands are lost in part of the scene. Single values are struck by noise. The
+job: a cube that a classifier can use.
 """
 
 # %%
 # The data
 # --------
-# Indian Pines is a real scene of 145 × 145 pixels and 200 bands. It ships with TensorLy. We take a part of it, and
-# damage it ourselves, so that the truth is known.
+# Indian Pines is a real scene of 145 × 145 pixels and 200 bands. It ships with
+# TensorLy. We take a part of it, and damage it ourselves, so that the truth is known.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +36,9 @@ print(f"{cube.shape}: {missing.mean():.0%} missing, {wrong.mean():.0%} wrong")
 # %%
 # The fit
 # -------
-# Bands differ much in brightness. Whole columns of a band are missing, so it helps to take the median of every band
-# away first: the ring then only has to tell what differs from it.
+# Bands differ much in brightness. Whole columns of a band are missing, so it helps to
+# subtract the median of every band first. The ring then has to fit the differences
+# only.
 
 brightness = np.nanmedian(cube, axis=(0, 1))
 fit = ringlet.decompose(cube - brightness)
@@ -46,34 +48,49 @@ print(fit)
 # %%
 # The simple rival
 # ----------------
-# Interpolate every spectrum across its gaps, then remove spikes with a median over five neighbouring columns.
+# Interpolate every spectrum across its gaps, then remove spikes with a median over five
+# neighbouring columns.
 
 from scipy.ndimage import median_filter
 
 position = np.arange(bands)
 spectra = cube.reshape(-1, bands)
-linear = np.array([np.interp(position, position[~np.isnan(s)], s[~np.isnan(s)]) for s in spectra]).reshape(cube.shape)
+linear = np.array(
+    [np.interp(position, position[~np.isnan(s)], s[~np.isnan(s)]) for s in spectra]
+).reshape(cube.shape)
 rival = median_filter(linear, size=(1, 5, 1))
 
 results = {"Ringlet": mended, "interpolated": linear, "interpolated + median": rival}
 for name, estimate in results.items():
     error = (estimate - truth) / truth.std()
     parts = {"missing": missing, "wrong": wrong, "all": np.ones_like(missing)}
-    print(f"{name:22s}", ", ".join(f"{what} {np.sqrt(np.mean(error[part] ** 2)):.3f}" for what, part in parts.items()))
+    print(
+        f"{name:22s}",
+        ", ".join(
+            f"{what} {np.sqrt(np.mean(error[part] ** 2)):.3f}"
+            for what, part in parts.items()
+        ),
+    )
 
 # %%
 # Errors are in standard deviations of the cube. One of the damaged bands:
 
 fig, axes = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained")
 for axis, (name, values) in zip(
-    axes, {"truth": truth, "damaged": cube, "Ringlet": mended, "rival": rival}.items(), strict=True
+    axes,
+    {"truth": truth, "damaged": cube, "Ringlet": mended, "rival": rival}.items(),
+    strict=True,
 ):
     axis.imshow(
-        values[:, :, 30], cmap="gray", vmin=np.quantile(truth[:, :, 30], 0.01), vmax=np.quantile(truth[:, :, 30], 0.99)
+        values[:, :, 30],
+        cmap="gray",
+        vmin=np.quantile(truth[:, :, 30], 0.01),
+        vmax=np.quantile(truth[:, :, 30], 0.99),
     )
     axis.set(title=name, xticks=[], yticks=[])
 
 # %%
-# Bands of a scene depend on each other, and so do its places. The ring uses both, so stripes are filled.
-# One warning: a detector that is stuck gives a whole column that agrees with itself. The fit may believe it. Mark such
-# columns as missing first; a look at the standard deviation of each column finds them.
+# Bands of a scene depend on each other, and so do its places. The ring uses both, so
+# stripes are filled. One warning: a detector that is stuck gives a whole column that
+# agrees with itself. The fit may believe it. Mark such columns as missing first: the
+# standard deviation of each column finds them.

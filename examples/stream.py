@@ -2,7 +2,8 @@
 Follow a stream
 ===============
 
-Every day brings new readings, with gaps and errors. The fit is extended, not repeated: its cost does not grow.
+Every day brings new readings, with gaps and errors. The fit is extended, not repeated:
+its cost does not grow.
 """
 
 import time
@@ -22,7 +23,9 @@ sensor, hour, day = np.ogrid[:50, :24, :60]
 truth = (
     15
     + rng.uniform(0, 8, (50, 1, 1))
-    + rng.uniform(2, 5, (50, 1, 1)) * np.sin((hour - 9) / 12 * np.pi) * (1 + 0.3 * rng.standard_normal((1, 1, 60)))
+    + rng.uniform(2, 5, (50, 1, 1))
+    * np.sin((hour - 9) / 12 * np.pi)
+    * (1 + 0.3 * rng.standard_normal((1, 1, 60)))
     + 3 * np.sin(day / 9)
 )
 stream = truth + 0.2 * rng.standard_normal(truth.shape)
@@ -41,13 +44,14 @@ for today in range(30, 60):
     fit = fit.extend(stream[..., today : today + 1])
     seconds.append(time.perf_counter() - begin)
     errors.append(np.sqrt(np.mean((fit.ring[..., -1] - truth[..., today]) ** 2)))
-print(f"{fit.ring.shape}: {np.median(seconds):.3f} s a day, error {np.mean(errors):.2f} degrees")
+print(f"{np.median(seconds):.3f} s a day, error {np.mean(errors):.2f} degrees")
 
 # %%
 # The wrong readings of the last day:
 
 flags = fit.outliers((..., -1))
-print(f"{(flags & wrong[..., -1]).sum()} of {(wrong[..., -1] & ~np.isnan(stream[..., -1])).sum()} found")
+truly_wrong = wrong[..., -1] & ~np.isnan(stream[..., -1])
+print(f"{(flags & truly_wrong).sum()} of {truly_wrong.sum()} found")
 
 # %%
 # The simple rival
@@ -57,8 +61,19 @@ print(f"{(flags & wrong[..., -1]).sum()} of {(wrong[..., -1] & ~np.isnan(stream[
 import pandas as pd
 
 series = pd.DataFrame(stream.transpose(2, 1, 0).reshape(60 * 24, 50))
-carried = series.rolling(7, min_periods=3).median().ffill().bfill().to_numpy().reshape(60, 24, 50).transpose(2, 1, 0)
-rival = [np.sqrt(np.mean((carried[..., today] - truth[..., today]) ** 2)) for today in range(30, 60)]
+carried = (
+    series.rolling(7, min_periods=3)
+    .median()
+    .ffill()
+    .bfill()
+    .to_numpy()
+    .reshape(60, 24, 50)
+    .transpose(2, 1, 0)
+)
+rival = [
+    np.sqrt(np.mean((carried[..., today] - truth[..., today]) ** 2))
+    for today in range(30, 60)
+]
 print(f"running median: error {np.mean(rival):.2f} degrees")
 
 fig, axis = plt.subplots(figsize=(8, 3), layout="constrained")
@@ -68,5 +83,5 @@ axis.set(xlabel="day", ylabel="error, degrees", ylim=(0, None))
 axis.legend()
 
 # %%
-# The running median is always late, and an outage longer than its window repeats an old value. If the world changes,
-# ``extend(..., forget=0.05)`` lets old days fade.
+# The running median is always late, and an outage longer than its window repeats an old
+# value. If the sensors change, ``extend(..., forget=0.05)`` gives old days less weight.

@@ -2,7 +2,8 @@
 Restore a video
 ===============
 
-A short film in which 70 % of the values are lost and a fifth of the others is salt and pepper.
+A short film in which 70 % of the values are lost and a fifth of the others is salt and
+pepper.
 """
 
 # %%
@@ -23,7 +24,12 @@ table = 0.75 * data.coffee()[::4, ::4]
 y, x = np.mgrid[:54, :72].astype(float)
 frames = []
 for t in range(16):
-    seen = [map_coordinates(table[..., colour], (y + 20 + 0.1 * t, x + 20 + 0.7 * t), order=1) for colour in range(3)]
+    seen = [
+        map_coordinates(
+            table[..., colour], (y + 20 + 0.1 * t, x + 20 + 0.7 * t), order=1
+        )
+        for colour in range(3)
+    ]
     lamp = 40 * np.exp(-((y - 20) ** 2 + (x - 70 + 2 * t) ** 2) / 200)
     frames.append(np.clip(np.stack(seen, axis=-1) + lamp[..., None], 0, 255))
 truth = np.stack(frames, axis=-1).astype(np.uint8)
@@ -41,7 +47,8 @@ restored = ringlet.restore(damaged, mask=known)
 # %%
 # The simple rival
 # ----------------
-# Treat 0 and 255 as missing. Then average what is left over neighbours in space and time, with Gaussian weights.
+# Treat 0 and 255 as missing. Then average what is left over neighbours in space and
+# time, with Gaussian weights.
 
 good = known & (damaged > 0) & (damaged < 255)
 width = (1.2, 1.2, 0, 0.7)
@@ -50,15 +57,21 @@ rival = gaussian_filter(np.where(good, damaged, 0.0), width) / np.maximum(
 )
 
 fig, axes = plt.subplots(1, 4, figsize=(13, 2.9), layout="constrained")
-films = {"truth": truth, "damaged": np.where(known, damaged, 0), "Ringlet": restored, "Gaussian means": rival}
+films = {
+    "truth": truth,
+    "damaged": np.where(known, damaged, 0),
+    "Ringlet": restored,
+    "Gaussian means": rival,
+}
 for axis, (name, film) in zip(axes, films.items(), strict=True):
     axis.imshow(np.clip(film[..., 8], 0, 255).astype(np.uint8))
     score = "" if name == "truth" else f", {psnr(film, truth, 255):.1f} dB"
     axis.set(title=name + score, xticks=[], yticks=[])
 
 # %%
-# The rival was told what wrong values look like. It blurs, and the ring does not: it sees that one frame is much like
-# the next. Fast motion is harder for a ring than for local means.
+# The rival was told what wrong values look like. It blurs, and the ring does not: it
+# sees that one frame is much like the next. Fast motion is harder for a ring than for
+# local means.
 #
 # From the shell::
 #

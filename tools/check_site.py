@@ -1,7 +1,7 @@
 """Look at the built site: dead links by reading it, the rest in Chromium. Needs `tests` on the path, for `browser`.
 
 In the browser every page must load its pictures, write nothing to the console, ask nothing of other servers, and be
-readable on a phone (390 pixels wide, dark) and on a screen (1280, light): nothing sticks out to the side.
+readable on a phone (390 pixels wide) and on a screen (1280), dark and light: nothing sticks out to the side.
 """
 
 import sys
@@ -12,7 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from browser import CHROMIUM, browser
 
-_SIZES = {"phone": (390, 844, "dark"), "screen": (1280, 900, "light")}
+_SIZES = {
+    f"{size}-{scheme}": (width, height, scheme)
+    for size, width, height in (("phone", 390, 844), ("screen", 1280, 900))
+    for scheme in ("dark", "light")
+}
 _MISSING_PICTURES = "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)"
 _LOADED = (
     "(async () => { [...document.images].forEach(i => { i.loading = 'eager' }); await Promise.all([...document.images]"
