@@ -19,6 +19,8 @@ from ringlet.store.atomic import atomic_output, check_outputs
 __all__ = ["VIDEO_OUTPUTS", "write_video"]
 
 VIDEO_OUTPUTS = (".mp4", ".mov", ".mkv", ".avi")  # The containers that hold H.264; webm does not.
+# libx264's macroblock tree (core 165, AVX-512) gives other bytes for the same frames once in a while.
+_ENCODING = {"crf": "16", "x264-params": "mbtree=0"}
 
 
 def write_video(
@@ -70,7 +72,7 @@ def _encode(path: Path, frames: Iterator[NDArray[np.uint8]], rate: Fraction, lik
     height, width, _ = _checked_frame(first, first.shape)
     with ExitStack() as opened:
         container = opened.enter_context(av.open(str(path), "w"))
-        stream = container.add_stream("libx264", rate=rate, options={"crf": "16"})
+        stream = container.add_stream("libx264", rate=rate, options=_ENCODING)
         stream.height, stream.width = height, width
         # Players expect colour at half resolution, which only even sizes have.
         stream.pix_fmt = "yuv444p" if height % 2 or width % 2 else "yuv420p"
