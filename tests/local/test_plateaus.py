@@ -72,3 +72,21 @@ def test_a_map_of_few_values_is_believed():
     _, (weights,) = judge_entries([Entries(data, None, np.full(truth.shape, truth.mean()))])
     right = ~wrong
     assert np.mean(weights[right] > 0.5) > 0.85
+
+
+def test_small_objects_are_believed_and_scattered_errors_are_not():
+    rng = np.random.default_rng(2)
+    rows, columns = np.mgrid[:120, :150]
+    background = 100 + 80 * np.sin(rows / 30) * np.cos(columns / 25)
+    noise = rng.normal(0, 1, background.shape)
+    objects, errors = np.zeros(background.shape, bool), rng.random(background.shape) < 0.03
+    for row, column in zip(rng.integers(0, 118, 60), rng.integers(0, 148, 60), strict=True):
+        objects[row : row + 2, column : column + 2] = True
+    for damaged, right in ((objects, True), (errors, False)):
+        picture = np.where(damaged, 200 - background, background) + noise
+        clear = damaged & (np.abs(picture - background) > 20)
+        model, (weights,) = judge_entries([Entries(picture, None, background)])
+        assert (model.structure is not None) == right
+        assert np.mean((weights[clear] > 0.5) == right) > 0.98
+        part = model.apply(Entries(picture[:80], None, background[:80]))  # away from the part's border as in the whole
+        assert np.mean((part[:40] > 0.5) == (weights[:40] > 0.5)) > 0.999

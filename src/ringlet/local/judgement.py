@@ -127,12 +127,14 @@ def prediction_errors(
         said = said or predictions(window, trust.weights, tile)
         residuals = window.residuals[tile.inner]
         error = np.subtract(residuals, stack.predict(said.columns, said.density))
-        size = np.abs(error)
-        for other, spread in agreeing_pairs(window.residuals[tile.outer], trust.weights[tile.outer], along, tile.core):
+        square = error * error
+        for other, variance in agreeing_pairs(
+            window.residuals[tile.outer], trust.weights[tile.outer], along, tile.core
+        ):
             np.subtract(residuals, other, out=other)
-            far = np.hypot(other, spread, out=spread)
-            nearer = far < size
-            np.minimum(size, far, out=size)
+            variance += other * other
+            nearer = variance < square
+            np.minimum(square, variance, out=square)
             other *= nearer  # a choice without branches, several times as fast as one with
             error *= np.logical_not(nearer, out=nearer)
             error += other

@@ -24,7 +24,7 @@ from ringlet.local.local_scale import SliceScales
 from ringlet.local.modes import NeighbourModes, find_modes
 from ringlet.local.neighbours import Array32, Predictions
 from ringlet.local.outlier_model import OutlierModel, outliers_of_values
-from ringlet.local.plateaus import only_scattered
+from ringlet.local.plateaus import Structure, find_structure, only_scattered
 from ringlet.local.stacking import Stack, Training, fit_stack
 from ringlet.local.window import Entries, Window
 from ringlet.ring.arrays import Mapper
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _ROUNDS = 7
-JUDGING_HALO = _ROUNDS * JUDGING_RADIUS  # entries around a block that decide about it
+JUDGING_HALO = _ROUNDS * JUDGING_RADIUS + 1  # entries around a block that decide about it
 _TRAINING_ENTRIES = 60_000  # for one stack
 _TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
 _TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
@@ -68,6 +68,8 @@ class JudgingModel:
     rounds : tuple of Round
     outliers : OutlierModel
         Share and distribution of wrong values, after all rounds.
+    structure : Structure or None
+        If there is one, doubted entries that lie side by side are right.
     """
 
     modes: NeighbourModes
@@ -77,6 +79,7 @@ class JudgingModel:
     doubted: float
     rounds: tuple[Round, ...]
     outliers: OutlierModel
+    structure: Structure | None
 
     def apply(self, entries: Entries, mapper: Mapper = map) -> Array32:
         """Probability that an entry of a block is right; 0 where nothing is observed.
@@ -99,7 +102,7 @@ class JudgingModel:
             if number == 0:
                 trust = _calmed(trust, nearest, self.doubted)
             trust = judge(window, nearest, trust, this, mapper)
-        return trust
+        return trust if self.structure is None else self.structure.believed(window, trust, self.outliers.atoms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +192,11 @@ def judge_sample(
         tail = (tail + min(max(float(np.mean([trust.tail for trust in trusts])), _LEAST_TAIL), _MOST_TAIL)) / 2
         if outliers is None:
             now = now.learned_again(counted.wrong(trusts, now))
-    return Judged(JudgingModel(modes, origin, unit, start, doubted, tuple(rounds), now), windows, trusts, tail)
+    structure = find_structure(windows, trusts, now.atoms)
+    if structure is not None:
+        trusts = [structure.believed(*pair, now.atoms) for pair in zip(windows, trusts, strict=True)]
+    model = JudgingModel(modes, origin, unit, start, doubted, tuple(rounds), now, structure)
+    return Judged(model, windows, trusts, tail)
 
 
 def learn_predictions(

@@ -20,6 +20,7 @@ _PRIOR = 0.2  # weight of the variance of all entries in the local one, whose ow
 _PRIOR_ENTRIES = 28.0  # entries in both priors; where windows are small, the rest is the variance of other slices
 _SLICE_ENTRIES = 20.0  # entries of all slices that count in the scale of one
 _LEAST_ERROR = 0.1  # of the typical error: smaller ones count as this, so that those of exactly zero say little
+_MEDIAN_ENTRIES = 1 << 16  # about, of which the typical error is the median
 _TINY = 1e-30
 
 
@@ -56,7 +57,7 @@ class SliceScales:
         sizes = np.abs(errors)
         total = float(weights.sum(dtype=np.float64))
         known = sizes[weights > 0]
-        typical = float(np.median(known)) if known.size else 0.0
+        typical = float(np.median(known[:: 1 + known.size // _MEDIAN_ENTRIES])) if known.size else 0.0
         if not _LEAST_ERROR * typical > _TINY or not modes:
             return cls()
         logs = np.log(np.maximum(sizes, np.float32(_LEAST_ERROR * typical), out=sizes), out=sizes)

@@ -164,27 +164,33 @@ def pair_sums(values: Array32, mode: int) -> Array32:
 def agreeing_pairs(
     residuals: Array32, weights: Array32, modes: Sequence[int], core: tuple[slice, ...] = ()
 ) -> Iterator[tuple[Array32, Array32]]:
-    """The mean of the two nearest neighbours along each of some modes, and the deviation of either from it.
+    """The mean of the two nearest neighbours along each of some modes, and their variance around it.
 
-    The deviation is infinite unless both have a weight: one neighbour alone may be wrong in the same way as the entry.
+    The variance is infinite unless both have a weight: one neighbour alone may be wrong in the same way as the entry.
 
     Examples
     --------
-    >>> ((mean, spread),) = agreeing_pairs(np.array([0, 5, 4], np.float32), np.ones(3, np.float32), (0,))
-    >>> float(mean[1]), spread.tolist()
-    (2.0, [inf, 2.0, inf])
+    >>> ((mean, variance),) = agreeing_pairs(np.array([0, 5, 4], np.float32), np.ones(3, np.float32), (0,))
+    >>> float(mean[1]), variance.tolist()
+    (2.0, [inf, 4.0, inf])
     """
     both = np.stack([weights, weights * residuals])
     for mode in modes:
         mass, mean = pair_sums(both, mode + 1)[(slice(None), *core)]
-        known = mass >= _PAIR_WEIGHT
+        alone = mass < _PAIR_WEIGHT
         np.maximum(mass, _PAIR_WEIGHT, out=mass)
         mean /= mass
-        spread = np.zeros_like(residuals)
+        squares = np.zeros_like(residuals)
         ahead, behind = shifted(mode, 2)
-        between = (*(slice(None),) * mode, slice(1, -1))
-        spread[between] = np.sqrt(weights[ahead] * weights[behind]) * np.abs(residuals[ahead] - residuals[behind])
-        yield mean, np.where(known, spread[core] / mass, np.float32(np.inf))
+        apart = squares[(*(slice(None),) * mode, slice(1, -1))]
+        np.subtract(residuals[ahead], residuals[behind], out=apart)
+        apart *= apart
+        apart *= weights[ahead]
+        apart *= weights[behind]
+        mass *= mass
+        variance = np.divide(squares[core], mass, out=mass)
+        np.putmask(variance, alone, np.inf)
+        yield mean, variance
 
 
 def shifted(mode: int, distance: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

@@ -1,20 +1,76 @@
 """Whether entries lie scattered, as wrong ones do, or side by side, as in an area of one value or along an edge."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.local.neighbours import shifted
+from ringlet.local.judgement import TRUSTED, Trust
+from ringlet.local.neighbours import pair_sums, shifted
 from ringlet.local.outlier_model import MOST_ATOM, OutlierModel
-from ringlet.local.window import Entries
+from ringlet.local.window import Entries, Window
 
-__all__ = ["least_company", "only_scattered"]
+__all__ = ["Structure", "find_structure", "least_company", "only_scattered"]
 
 Marked = tuple[NDArray[np.bool_], NDArray[np.bool_] | None]  # some entries, and all that are observed; None: all are
 
 _FEWEST_PAIRS = 30  # of observed neighbours: fewer tell nothing
 _FAR = 1.0  # ranges of all other values: a value that is farther off is a fill value, wherever it lies
+_COMPANY = 3.0  # times as many neighbours of doubted entries are doubted as all entries: edges are, errors are not
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Doubted entries that lie side by side are right: edges and small objects do, which a ring does not reach.
+
+    Attributes
+    ----------
+    low, high : float
+        The smallest and the largest value that is believed; what lies beyond stays wrong, wherever it lies.
+    """
+
+    low: float
+    high: float
+
+    def believed(self, window: Window, trust: Trust, atoms: NDArray[np.bool_]) -> Trust:
+        """The trust in which doubted entries beside other ones have a weight of one."""
+        doubted = _doubted(window, trust, atoms)
+        values = window.ring + window.residuals
+        doubted &= (values >= self.low) & (values <= self.high)
+        beside = np.zeros_like(doubted)
+        for mode in window.layout.modes.ordered:
+            beside |= pair_sums(doubted.astype(np.float32), mode) > 0
+        return Trust(np.where(doubted & beside, np.float32(1), trust.weights), trust.calm)
+
+
+def find_structure(windows: Sequence[Window], trusts: Sequence[Trust], atoms: NDArray[np.bool_]) -> Structure | None:
+    """Whether doubted entries lie side by side along every ordered mode; errors hit one here and one there.
+
+    Parameters
+    ----------
+    windows : sequence of Window
+    trusts : sequence of Trust
+    atoms : bool array
+        Cells of frequent values of wrong entries, which stay wrong.
+    """
+    marked = [(_doubted(window, trust, atoms), window.observed) for window, trust in zip(windows, trusts, strict=True)]
+    number = sum(int(np.count_nonzero(doubted)) for doubted, _ in marked)
+    share = number / max(sum(int(np.count_nonzero(observed)) for _, observed in marked), 1)
+    if not 0 < share <= least_company(marked, windows[0].layout.modes.ordered) / _COMPANY:
+        return None
+    believed = [
+        (window.ring + window.residuals)[trust.weights > TRUSTED] for window, trust in zip(windows, trusts, strict=True)
+    ]
+    believed = [values for values in believed if values.size]
+    if not believed:
+        return None
+    return Structure(min(float(values.min()) for values in believed), max(float(values.max()) for values in believed))
+
+
+def _doubted(window: Window, trust: Trust, atoms: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Entries that are probably wrong without taking one of the few values of wrong ones."""
+    return window.observed & (trust.weights < TRUSTED) & ~atoms[window.cells]
 
 
 def only_scattered(outliers: OutlierModel, sample: Sequence[Entries]) -> OutlierModel:

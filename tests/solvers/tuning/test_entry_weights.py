@@ -67,10 +67,11 @@ def test_where_nothing_is_doubted_nothing_is_tried(begun):
     entries, path = begun
     assert entries.readmitted(path, 6) is path  # nothing has been judged
     judged = replace(path, weights=np.ones(TRUTH.shape, np.float32))
-    assert entries.readmitted(judged, 6, kernel=True) is judged
+    assert entries.readmitted(judged, 6) is judged
     idle = replace(entries, policy=TuningPolicy(readmits=False, chooses_least_squares=False))
     doubted = replace(path, weights=np.where(WRONG, np.float32(1e-6), np.float32(1)))
-    assert idle.readmitted(doubted, 6, kernel=True) is doubted
+    assert idle.readmitted(doubted, 6) is doubted
+    assert idle.weighed(doubted, 6) is doubted
     assert idle.kernel_chosen(path, 6) is path
 
 

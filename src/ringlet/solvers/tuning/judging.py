@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.local.judging import judge_entries
-from ringlet.local.neighbours import pair_sums
-from ringlet.local.plateaus import least_company
 from ringlet.local.window import Entries
 from ringlet.ring.arrays import Mapper
 from ringlet.ring.chain import Core
@@ -31,7 +29,6 @@ _CLOSE = 0.005  # of the data's range: an entry that the ring comes so near does
 _WHOLE = 0.6  # share of the entries of a fibre that are doubted if it is unlike all others as a whole,
 _CHANCE = 0.01  # and the greatest expected number of such fibres if entries were doubted at random
 _MOST_DOUBTED = 0.25  # share of the entries that may be wrong without taking one of few values
-_COMPANY = 3.0  # times as many neighbours of doubted entries are doubted as all entries: edges are, errors are not
 _FEWEST = 1500  # observed entries: of fewer too little can be learned
 _LEAST_BELIEVED = 0.2  # share of the observed entries
 TRUSTED = 0.5  # least probability of being right
@@ -104,7 +101,6 @@ class Judge:
         known = np.ones(values.shape, np.bool_) if observed is None else observed
         atoms = model.outliers.atoms[model.outliers.cell(np.where(known, values, 0))]
         weights = _with_events(weights, known, atoms)
-        weights = _with_structure(weights, values, known, atoms, model.modes.ordered)
         if np.count_nonzero(known & ~atoms & (weights < TRUSTED)) > _MOST_DOUBTED * np.count_nonzero(known):
             return known.astype(np.float32)  # so many errors of any size are none: the ring knows too little yet
         weights = np.where(atoms, weights * (weights >= TRUSTED), np.maximum(weights, known * _DOUBTFUL))
@@ -130,27 +126,3 @@ def _with_events(
         chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of so many wrong ones, or more
         event |= (wrong > _WHOLE * count) & (wrong > 1) & (chance * count.size < _CHANCE)
     return np.where(event & doubted, np.float32(1), weights)
-
-
-def _with_structure(
-    weights: NDArray[np.float32],
-    values: NDArray[Any],
-    observed: NDArray[np.bool_],
-    atoms: NDArray[np.bool_],
-    modes: Sequence[int],
-) -> NDArray[np.float32]:
-    """The weights, of which those of doubted entries beside other ones are one, if most lie like that.
-
-    Edges and small objects do, along all ordered modes, which a ring does not reach; errors hit one entry here and one
-    there. What is larger or smaller than all that is believed stays wrong, wherever it lies.
-    """
-    doubted = observed & (weights < TRUSTED) & ~atoms
-    share = float(doubted.sum()) / max(float(observed.sum()), 1.0)
-    if not 0 < share <= least_company([(doubted, observed)], modes) / _COMPANY:
-        return weights
-    believed = values[observed & (weights >= TRUSTED)]
-    if not believed.size:
-        return weights
-    within = (values >= believed.min()) & (values <= believed.max())
-    beside = np.logical_or.reduce([pair_sums(doubted.astype(np.float32), mode) > 0 for mode in modes])
-    return np.where(doubted & within & beside, np.float32(1), weights)
