@@ -71,7 +71,7 @@ def test_where_nothing_is_doubted_nothing_is_tried(begun):
     idle = replace(entries, policy=TuningPolicy(readmits=False, chooses_least_squares=False))
     doubted = replace(path, weights=np.where(WRONG, np.float32(1e-6), np.float32(1)))
     assert idle.readmitted(doubted, 6) is doubted
-    assert idle.weighed(doubted, 6) is doubted
+    assert idle.readmitted(doubted, 6, since=path.now.state) is doubted
     assert idle.kernel_chosen(path, 6) is path
 
 
@@ -83,3 +83,6 @@ def test_gross_errors_stay_out_and_a_kernel_is_kept_against_them(begun):
     assert not readmitted.at.readmitted
     assert readmitted.now is not path.now  # it was swept without them
     assert entries.kernel_chosen(path, 6).at.kernel
+    chosen = entries.kernel_chosen(readmitted, 7)
+    assert chosen.now is not readmitted.now
+    assert entries.readmitted(chosen, 7, since=readmitted.now.state).now is chosen.now  # the same sweeps serve both

@@ -4,9 +4,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.solvers.base import Problem
@@ -14,12 +11,11 @@ from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.coarse_start import coarse_start
-from ringlet.solvers.tuning.holdout import HoldoutMask, holdout_memory
-from ringlet.solvers.tuning.judging import Judge, can_judge, judging_memory
+from ringlet.solvers.tuning.holdout import holdout_memory
+from ringlet.solvers.tuning.judging import can_judge, judge_for, judging_memory
 from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.validator import hold_out
-from ringlet.sources import ArraySource
 
 __all__ = ["start_automatic"]
 
@@ -40,23 +36,14 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         device = stack.enter_context(problem.open_device())
         resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
-        judge = None
-        if judged and isinstance(problem.source, ArraySource):
-            judge = Judge(problem.source, algorithm.scale.data_range, _unseen(problem, held.mask))
         run = PathRun(
             held,
             algorithm,
             policy,
-            judge=judge,
+            judge=judge_for(solver, held, algorithm.scale.data_range),
             place=lambda of: stack.enter_context(of.place()),
             coarse_start=partial(coarse_start, policy, solver, held.seen, threads),
         )
         stack.enter_context(closing(run))
         yield run
         run.warn_if_missed()
-
-
-def _unseen(problem: Problem, mask: HoldoutMask) -> NDArray[np.bool_]:
-    """Which entries are held out."""
-    order = len(problem.source.shape)
-    return mask.drawn((slice(None),) * order, range(order))

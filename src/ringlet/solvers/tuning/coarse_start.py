@@ -23,6 +23,7 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
 from ringlet.solvers.tuning.bond_expansion import start_rank
 from ringlet.solvers.tuning.holdout import holdout_memory
+from ringlet.solvers.tuning.judging import judge_for
 from ringlet.solvers.tuning.path import CoarseStart, PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.tuned_parameters import refined
@@ -107,7 +108,8 @@ def _fitted(
     held = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
     algorithm = Algorithm.of(solver, held.seen, Resources(threads.run), tuned=True, beside=beside)
-    with closing(PathRun(held, algorithm, policy)) as fit:
+    judge = judge_for(solver, held, algorithm.scale.data_range)
+    with closing(PathRun(held, algorithm, policy, judge)) as fit:
         status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=deadline))
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt

@@ -69,25 +69,31 @@ class EntryWeights:
         validator = self.unjudged if robust else self.unjudged.judged(counted, sure=not at.readmitted)
         return replace(path, trials=Trials(algorithm, validator))
 
-    def readmitted(self, path: Path, number: int) -> Path:
-        """Let doubted entries count like all others, if that serves the ring."""
-        if not (self._doubts(path) and self._hopeful(path.trials)):
-            return path
-        start = replace(path.now.state, narrowest=0.0)
-        without = path.trials.swept(start, number, Trial.KERNEL, self.policy.kernel_sweeps)
-        return self._with_doubted(replace(path, now=without), start, number, kernel=False)
+    def readmitted(self, path: Path, number: int, since: FitState | None = None) -> Path:
+        """Let doubted entries count, too, if as many sweeps from the same start lead to a better ring.
 
-    def weighed(self, path: Path, number: int) -> Path:
-        """Choose how entries count in the rest of a fit: least squares or a kernel, of what is believed or of all."""
-        if path.at.readmitted:
+        All held-out entries are asked, also the doubted ones. Wrong ones cannot be foretold: a ring that has learned
+        some is worse at all others, and no better at those.
+
+        Parameters
+        ----------
+        path : Path
+        number : int
+        since : FitState, optional
+            Where `kernel_chosen` began: doubted entries may count if a kernel weighs all. By default all count alike.
+        """
+        weights, policy, kernel = path.weights, self.policy, since is not None
+        if weights is None or path.at.readmitted or not policy.readmits or not (kernel or self._hopeful(path.trials)):
             return path
-        start = replace(path.now.state, narrowest=0.0)
-        chosen = self.kernel_chosen(path, number)
-        if not self._doubts(chosen):
-            return chosen
-        if chosen is path:
-            chosen = replace(path, now=path.trials.swept(start, number, Trial.KERNEL, self.policy.kernel_sweeps))
-        return self._with_doubted(chosen, start, number, kernel=True)
+        if not np.any((weights > 0) & (weights < TRUSTED)):  # none are doubted
+            return path
+        start = replace(since or path.now.state, narrowest=0.0)
+        if since is None or path.now.state is since:
+            path = replace(path, now=path.trials.swept(start, number, Trial.KERNEL, policy.kernel_sweeps))
+        other = self.believed(path.moved(kernel=kernel, readmitted=True))
+        counted = other.trials.swept(start, number, Trial.KERNEL, policy.kernel_sweeps)
+        certainty = self.unjudged.certainty_with_doubted(counted.residuals, path.now.residuals, weights)
+        return replace(other, now=counted) if certainty > (policy.sure if kernel else -policy.no_worse) else path
 
     def kernel_chosen(self, path: Path, number: int) -> Path:
         """Least squares, or a kernel that doubts what lies far off: sweep with both, and go on with the better one.
@@ -112,27 +118,6 @@ class EntryWeights:
             kernel = trials.compare(by_squares, by_kernel).gain < policy.least_squares_gain_db
         now = by_kernel if kernel else by_squares
         return replace(path, trials=both[kernel], now=now).moved(kernel=kernel)
-
-    def _with_doubted(self, without: Path, start: FitState, number: int, *, kernel: bool) -> Path:
-        """Let doubted entries count, too, if as many sweeps from the same start lead to a better ring.
-
-        All held-out entries are asked, also the doubted ones. Wrong ones cannot be foretold: a ring that has learned
-        some is worse at all others, and no better at those.
-        """
-        policy, weights = self.policy, without.weights
-        assert weights is not None  # noqa: S101 - asked before
-        other = self.believed(without.moved(kernel=kernel, readmitted=True))
-        counted = other.trials.swept(start, number, Trial.KERNEL, policy.kernel_sweeps)
-        certainty = self.unjudged.certainty_with_doubted(counted.residuals, without.now.residuals, weights)
-        least = policy.sure if kernel else -policy.no_worse
-        return replace(other, now=counted) if certainty > least else without
-
-    def _doubts(self, path: Path) -> bool:
-        """Whether there are doubted entries that could be readmitted."""
-        weights = path.weights
-        if weights is None or path.at.readmitted or not self.policy.readmits:
-            return False
-        return bool(np.any((weights > 0) & (weights < TRUSTED)))
 
     def _hopeful(self, trials: Trials) -> bool:
         """Whether least squares could describe all entries."""

@@ -18,9 +18,10 @@ from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.tuning.validator import HeldOut
 from ringlet.sources import ArraySource
 
-__all__ = ["TRUSTED", "Judge", "can_judge", "judging_memory"]
+__all__ = ["TRUSTED", "Judge", "can_judge", "judge_for", "judging_memory"]
 
 _MOST_ENTRIES = 1 << 23
 _BYTES = 80  # for every entry while all are judged
@@ -53,6 +54,15 @@ def can_judge(settings: RobustRing, problem: Problem) -> bool:
     room = settings.budget is None or _BUDGET_PART * judging_memory(source.shape) <= settings.budget
     enough = survey.minimum < survey.maximum and survey.observed >= _FEWEST and prod(source.shape) <= _MOST_ENTRIES
     return isinstance(source, ArraySource) and problem.executor is None and room and enough
+
+
+def judge_for(settings: RobustRing, held: HeldOut, data_range: float) -> "Judge | None":
+    """Who judges the entries of a fit; None if they cannot be judged."""
+    problem = held.whole
+    if not (can_judge(settings, problem) and isinstance(problem.source, ArraySource)):
+        return None
+    order = len(problem.source.shape)
+    return Judge(problem.source, data_range, held.mask.drawn((slice(None),) * order, range(order)))
 
 
 @dataclass(frozen=True, eq=False)

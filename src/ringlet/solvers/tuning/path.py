@@ -256,7 +256,7 @@ class PathRun:
             return
         at_best = replace(self._path, now=self._path.best)
         self._path = self._sized(at_best.moved(phase=Phase.POLISHING, idle=0, gain=0.0))
-        yield self._entries.weighed
+        yield from self._weigh()
 
     def _polished(self, tuning: Tuning) -> bool:
         """Whether the validation error has stopped falling."""
@@ -285,7 +285,7 @@ class PathRun:
         if self._entries.may_judge_last(self._path):
             yield self._entries.judged  # what a better ring believes is more
             yield self._entries.readmitted
-            yield self._entries.weighed
+            yield from self._weigh()
             self._path = self._path.moved(idle=0, judgements=at.judgements + 1)
             if given_rank:
                 self._path = self._path.moved(parameters=self._untried, tuned_at=inf)
@@ -293,6 +293,13 @@ class PathRun:
         if self._policy.trims_bonds and not given_rank:
             yield self._growth.trimmed
         self._path = self._with_all_entries(self._path)
+
+    def _weigh(self) -> Iterator[Step]:
+        """Choose how entries count in the rest of the fit: alike or by a kernel, what is believed or all."""
+        start = self._path.now.state
+        if not self._path.at.readmitted:
+            yield self._entries.kernel_chosen
+            yield partial(self._entries.readmitted, since=start)
 
     def _enough(self) -> bool:
         """Whether the ring is as good as was asked for, or describes the data exactly."""
