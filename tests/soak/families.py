@@ -199,7 +199,9 @@ FAMILIES = (
     ),
     _tests("bombs", "R9", "bombs, links and lost chunks", "sources/test_bombs.py", "sources/test_links.py"),
     Family("kills", "R10", "fits killed at random instants", 300, 50, _FITS, ("killing.py",), _killed("moments")),
-    _tests("operations", "R11", "fits killed at file operations", "store/test_checkpoint_killed.py", beside=("killing.py",)),
+    _tests(
+        "operations", "R11", "fits killed at file operations", "store/test_checkpoint_killed.py", beside=("killing.py",)
+    ),
     Family(
         "full disks",
         "R12",

@@ -50,5 +50,7 @@ def _run(family, first, count, child, journal, stop):
     seconds = time.perf_counter() - start
     journal.record(family, first, count, (outcomes, violations), seconds)
     told = "".join(f"    {violation}\n" for violation in violations[:3])
-    sys.stdout.write(f"{family.name} {first} to {first + count - 1}: {seconds:.0f} s, {len(violations)} violated\n{told}")
+    sys.stdout.write(
+        f"{family.name} {first} to {first + count - 1}: {seconds:.0f} s, {len(violations)} violated\n{told}"
+    )
     sys.stdout.flush()

@@ -12,7 +12,7 @@ import numpy as np
 from ringlet.baselines.alternating import data_size
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.unfolding import Unfolding, block_entries, unfold_array, unfold_source
-from ringlet.checks import check_number
+from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.results.records import SweepReport
@@ -79,9 +79,9 @@ class SequentialSVD(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.start_mode != "auto":
-            if isinstance(self.start_mode, str):
-                raise ArgumentError(f"start_mode={self.start_mode!r} is not allowed; give a mode or 'auto'")
+        if isinstance(self.start_mode, str):
+            check_one_of("start_mode", self.start_mode, ("auto",), " or a mode, counted from 0")
+        else:
             check_number("start_mode", self.start_mode, at_least=0, whole=True)
 
     @abstractmethod
