@@ -65,6 +65,8 @@ NUMBER = frozenset({"zero", "fraction"})
 POSITIVE = frozenset({"fraction"})
 WIDTH = frozenset({"fraction", "infinity", "long number"})
 WHOLE = frozenset({"array without dimensions"})
+BONDS = WHOLE | {"list"}
+INDEX = WHOLE | {"zero", "negative", "list", "array", "long list"}
 WORD = frozenset()
 PATH = frozenset({"text"})
 TEXT = frozenset({"text", "empty text", "half a character", "text with a null", "long text"})
@@ -192,7 +194,12 @@ ARGUMENTS = (
     Argument("refresh", lambda value: FIT.extend(X, refresh=value), FROM_ZERO, where="Fit.extend"),
     Argument("forget", lambda value: FIT.extend(X, forget=value), FROM_ZERO, where="Fit.extend"),
     Argument("mode", lambda value: FIT.extend(X, mode=value), frozenset({"zero", "negative"}), where="Fit.extend"),
-    Argument("index", lambda value: FIT.weights(value), WHOLE | {"zero", "negative", "list", "array"}, where="weights"),
+    Argument(
+        "index",
+        lambda value: FIT.weights(value),
+        WHOLE | {"zero", "negative", "list", "array", "long list"},
+        where="weights",
+    ),
     Argument(
         "path", lambda value: load(value), where="load", said="path|does not exist|file can have this name|too long"
     ),
@@ -237,7 +244,11 @@ ARGUMENTS = (
         said="value|name|column",
     ),
     Argument(
-        "rank", lambda value: ringlet.decompose_many(MANY, value), WHOLE, where="decompose_many", said="rank|bond"
+        "rank",
+        lambda value: ringlet.decompose_many(MANY, value),
+        WHOLE | {"list"},
+        where="decompose_many",
+        said="rank|bond",
     ),
     Argument("seed", lambda value: ringlet.decompose_many(MANY, 2, seed=value), FROM_ZERO, where="decompose_many"),
     Argument("solver", lambda value: ringlet.decompose_many(MANY, 2, solver=value), where="decompose_many"),
@@ -254,7 +265,7 @@ ARGUMENTS = (
         said="mask|does not exist|file can have this name|too long|path",
     ),
     Argument("device", lambda value: decompose(X, 2, device=value), where="decompose", said="device"),
-    Argument("refine", lambda value: FIT.restored(refine=value), where="Fit.restored"),
+    Argument("refine", lambda value: FIT.restored(refine=value), frozenset({"function", "type"}), where="Fit.restored"),
     Argument("detail", lambda value: FIT.restored(detail=value), FLAG, where="Fit.restored"),
     Argument("keep", lambda value: FIT.restored(keep=value), FLAG, where="Fit.restored"),
     Argument("axes", lambda value: PATH_FIT.plot_path(value), where="Fit.plot_path"),
