@@ -25,6 +25,9 @@ from ringlet.solvers.sawrtrd.start import check_representable
 __all__ = ["SequentialRun", "SequentialSVD", "Step", "Truncated", "balanced_factors", "left_vectors"]
 
 
+_BLOCKS_HELD = 6  # by a thread: as read, scaled, transposed, factorised, and two that the factorisation copies
+
+
 @dataclass(frozen=True)
 class Step:
     """One factorisation ``C ~ U (U^T C)``.
@@ -122,7 +125,7 @@ class SequentialSVD(Solver):
         block = min(here, block_entries(step.rows))
         held = (0 if step.number == 0 else here) + self.column_numbers(step) * step.columns
         squares = self.square_matrices(here // block) * min(step.rows, step.columns) * step.rows
-        return held + 4 * threads * block + squares
+        return held + _BLOCKS_HELD * threads * block + squares
 
     def first_mode(self, shape: Sequence[int], rank: Sequence[int]) -> int:
         """The mode to start from, if it has the singular values for two bonds."""
