@@ -22,7 +22,7 @@ from ringlet import AWRTRD, decompose
 
 def killed(kills, seed):
     """Fits go on until there were so many kills while one was running."""
-    x, solver = tensor("float32"), AWRTRD(smooth=0.0, sweeps=6, tol=0)
+    x, solver = tensor("float32"), AWRTRD(smooth=0.0, sweeps=4, tol=0)
     expected = bits(decompose(x, RANK, solver=solver))
     outcomes, violations = Counter(), []
     chance = random.Random(seed)  # noqa: S311 - no secret
