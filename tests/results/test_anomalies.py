@@ -63,11 +63,12 @@ def test_errors_of_ten_standard_deviations_are_found(ring_fit):
     assert recall >= 0.95
 
 
-@pytest.mark.parametrize("fdr", [0.05, 0.1, 0.2])
-def test_the_share_of_false_discoveries_is_about_that_asked_for(fdr):
+def test_the_share_of_false_discoveries_is_about_that_asked_for():
     x, planted, _ = noisy_ring((40, 36, 30), seed=4)
-    found = decompose(x, rank=3).outliers(fdr=fdr)
-    assert fdr / 2 < 1 - planted[found].mean() < 2 * fdr
+    fit = decompose(x, rank=3)
+    for fdr in (0.05, 0.1, 0.2):
+        found = fit.outliers(fdr=fdr)
+        assert fdr / 2 < 1 - planted[found].mean() < 2 * fdr, fdr
 
 
 def test_clean_data_with_noise_hold_hardly_any_outliers():
@@ -146,7 +147,7 @@ def test_stores_are_judged_as_arrays_are(tmp_path):
 @pytest.mark.parametrize("chunks", [None, (40, 33, 50)])
 def test_large_data_are_judged_from_a_sample(tmp_path, chunks):
     """More entries than the sample may have, in memory and in a store."""
-    x, planted, _ = noisy_ring((90, 80, 100), seed=6)
+    x, planted, _ = noisy_ring((80, 80, 90), seed=6)
     data = x
     if chunks is not None:
         data = zarr.create_array(store=tmp_path / "x.zarr", shape=x.shape, chunks=chunks, dtype=x.dtype)

@@ -79,15 +79,22 @@ def test_noise_is_not_made_worse():
     assert np.sqrt(np.mean((fit.restored() - truth) ** 2)) < 0.05
 
 
+@pytest.fixture(scope="module")
+def whole(photo_fit):
+    """Restored entries, weights and outliers of the whole photo."""
+    return photo_fit.restored(), photo_fit.weights(), photo_fit.outliers()
+
+
 @pytest.mark.parametrize(
     "index",
     [3, (slice(20, 90, 7), slice(None), 1), ([5, 2, 150], slice(3, 9)), ([1, 2], [3, 4]), (slice(None, None, -3),)],
     ids=str,
 )
-def test_a_block_is_a_part_of_the_whole(photo_fit, index):
-    np.testing.assert_array_equal(photo_fit.restored(index), photo_fit.restored()[index])
-    np.testing.assert_array_equal(photo_fit.weights(index), photo_fit.weights()[index])
-    np.testing.assert_array_equal(photo_fit.outliers(index), photo_fit.outliers()[index])
+def test_a_block_is_a_part_of_the_whole(photo_fit, whole, index):
+    restored, weights, outliers = whole
+    np.testing.assert_array_equal(photo_fit.restored(index), restored[index])
+    np.testing.assert_array_equal(photo_fit.weights(index), weights[index])
+    np.testing.assert_array_equal(photo_fit.outliers(index), outliers[index])
 
 
 def test_a_store_gives_what_an_array_gives(tmp_path):
