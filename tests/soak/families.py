@@ -174,7 +174,17 @@ def _suite(*paths, which="not long"):
     def run(_first, _count):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder, "report.xml")
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", which, f"--junit-xml={report}"]
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-m",
+                which,
+                f"--junit-xml={report}",
+            ]
             subprocess.run(
                 [*command, *(str(_TESTS / path) for path in paths)], capture_output=True, check=False, cwd=_TESTS.parent
             )
