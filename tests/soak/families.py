@@ -135,21 +135,26 @@ def _leaks(first, count):
         return child.run_batch("leaks", first, count)
 
 
-def _tests(name, promise, what, *paths, about=(), beside=()):
-    """A family of tests of the suite, whose number the run tells; `beside` are files that they start."""
-    return Family(name, promise, what, 1, 1, about, (*paths, *beside), lambda *_: run_tests(*paths))
+def _tests(name, promise, what, *paths, about=(), beside=(), which="not long"):
+    """A family of tests of the suite, whose number the run tells.
+
+    `beside` are files that they start, `which` is a choice by marks.
+    """
+    return Family(name, promise, what, 1, 1, about, (*paths, *beside), lambda *_: run_tests(*paths, which=which))
 
 
 def _in_child(name, promise, what, total, batch, about, *own):
     return Family(name, promise, what, total, batch, about, own)
 
 
+LONG = ("solvers", "results", "local", "cli", "bench", "experiments")  # where tests are marked as long
 _SIZES = len(full_disks.SIZES)
 FAMILIES = (
     _tests("bad inputs", "R1", "arguments that are refused by name, nothing written", "reliability/test_bad_inputs.py"),
     _tests("algebra", "R2", "properties of rings and of their Gram matrices", "ring"),
     _tests("references", "R3", "updates and methods against dense references and TensorLy", "baselines"),
     _tests("estimators", "R5", "scikit-learn's checks of estimators", "sklearn_estimators"),
+    _tests("long", "R3", "tests of larger data than those of the suite", *LONG, about=("ringlet",), which="long"),
     _in_child(
         "tensor",
         "R6",

@@ -11,11 +11,11 @@ _TESTS = Path(__file__).parent.parent
 _LONGEST = 1800  # seconds for a test: of tests that hang, on a machine that others use
 
 
-def run_tests(*paths):
-    """Outcomes of test files or folders, and the names of tests that failed."""
+def run_tests(*paths, which="not long"):
+    """Outcomes of test files or folders, and the names of tests that failed; `which` is a choice by marks."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
-        options = ["-q", "-p", "no:cacheprovider", f"--timeout={_LONGEST}", f"--junit-xml={report}"]
+        options = ["-q", "-m", which, "-p", "no:cacheprovider", f"--timeout={_LONGEST}", f"--junit-xml={report}"]
         command = [sys.executable, "-m", "pytest", *options, *(str(_TESTS / path) for path in paths)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_TESTS.parent)
         if not report.exists():
