@@ -19,11 +19,11 @@ from ringlet.results.many_rings import ManyRings
 from ringlet.results.records import Callback
 from ringlet.solvers.base import Plan, Solver, working_dtype
 from ringlet.solvers.sawrtrd.settings import AWRTRD
-from ringlet.solvers.sawrtrd.stacked import fit_stack
+from ringlet.solvers.sawrtrd.stacked import check_stack, fit_stack
 from ringlet.solvers.tuning.bond_expansion import largest_rank
 from ringlet.sources import Chunks, DeviceSource, source_in_place
 from ringlet.sources.chunked import regular_chunks
-from ringlet.sources.conversion import check_dtype
+from ringlet.sources.conversion import MOST_MODES, check_dtype
 
 __all__ = ["Rank", "complete", "decompose", "decompose_many", "default_solver", "plan"]
 
@@ -269,6 +269,7 @@ def decompose_many(
     if source.chunks is not None:
         raise ArgumentTypeError("data lie in a store; a stack must be in memory, so give e.g. data[:1000]")
     bonds = chosen.bonds(rank, len(source.shape) - 1)
+    check_stack(source.shape, bonds, chosen, working_dtype(source.dtype, chosen.dtype).itemsize)
     values: Any
     if isinstance(source, DeviceSource):
         place, values, observed = source.place, source.array, source.mask
@@ -352,6 +353,8 @@ def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
         raise ArgumentTypeError(f"shape={shape!r} is not a shape; give one size a mode, as (300, 451, 3)") from None
     if len(sizes) < 2:
         raise ArgumentError(f"shape={sizes} has {len(sizes)} mode(s); a tensor ring needs at least 2")
+    if len(sizes) > MOST_MODES:
+        raise ArgumentError(f"shape has {len(sizes)} modes; at most {MOST_MODES} are allowed")
     for length in sizes:
         check_number("shape", length, at_least=1, whole=True)
     return tuple(map(int, sizes))

@@ -114,7 +114,7 @@ class Input:
             known = values if observed is None else values[observed]
             missing += values.size - known.size
             if known.size:
-                low, high = min(low, known.min().item()), max(high, known.max().item())
+                low, high = min(low, _plain(known.min())), max(high, _plain(known.max()))
         return EntryStatistics(missing, low, high) if low <= high else EntryStatistics(missing, None, None)
 
     @property
@@ -186,6 +186,11 @@ def _decoded_bytes(path: Path, kind: Kind) -> int:
     """Bytes of all frames; 0 where the file does not tell."""
     with opened_frames(path, kind) as moving:
         return moving.nbytes or 0
+
+
+def _plain(number: Any) -> float:
+    """Whole numbers stay exact."""
+    return int(number) if number.dtype.kind in "iu" else float(number)
 
 
 def _blocks(source: Source) -> list[tuple[slice, ...]]:

@@ -21,9 +21,9 @@ from ringlet.sources.memory import ArraySource
 from ringlet.sources.stores import check_coordinates, refuse_sparse, store_source
 from ringlet.sources.tables import check_index, table_source
 
-__all__ = ["as_source", "check_dtype", "source_in_place", "with_mask", "without_labels", "without_value"]
+__all__ = ["MOST_MODES", "as_source", "check_dtype", "source_in_place", "with_mask", "without_labels", "without_value"]
 
-_MOST_MODES = 62  # NumPy has arrays of 64, and a core update needs two more than the data
+MOST_MODES = 62  # NumPy has arrays of 64, and a core update needs two more than the data
 
 
 def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
@@ -190,7 +190,7 @@ def _check_tensor(source: Source) -> None:
     shape = source.shape
     if len(shape) < 2:
         raise ArgumentError(f"data has {len(shape)} mode(s), shape {shape}; a tensor ring needs at least 2")
-    if len(shape) > _MOST_MODES:
-        raise ArgumentError(f"data has {len(shape)} modes; at most {_MOST_MODES} are allowed")
+    if len(shape) > MOST_MODES:
+        raise ArgumentError(f"data has {len(shape)} modes; at most {MOST_MODES} are allowed")
     if 0 in shape:
         raise ArgumentError(f"data has shape {shape}, which holds no entries; every mode must be at least 1")
