@@ -103,7 +103,6 @@ def test_slices_whose_modes_are_turned_are_refused():
 
 
 def test_results_of_new_slices_have_their_labels():
-    xarray = pytest.importorskip("xarray")
     hours = np.arange(TRUTH.shape[-1]) * 6
     data = xarray.DataArray(TRUTH, {"t": hours}, ("y", "x", "c", "t"), attrs={"units": "K"})
     fit = decompose(data[..., :10], RANK, sweeps=2).extend(data[..., 10:])
