@@ -23,6 +23,7 @@ def test_the_text_of_a_fit_is_short_and_says_what_matters():
     for part in ("30 × 25 × 4", FIT.status.name, f"validation error {FIT.validation:.3g}", "judged wrong 0.033 %"):
         assert part in text
     assert f"sweeps {len(FIT.history)}" in text
+    assert text.endswith("judged wrong 0.033 %)")
 
 
 def test_the_validation_error_is_close_to_the_true_one():

@@ -83,7 +83,7 @@ def warn_of_inverted_mask(source: ArraySource, known: NDArray[np.bool_]) -> None
     if flat > _FLAT and varied < _VARIED:
         warn(
             f"the mask shows {np.mean(known):.1%} of the entries, {flat:.0%} of which have the same value, and hides "
-            "the others, which vary; in a mask True means observed: if it is True where entries are missing, give ~mask",
+            "the others, which vary; True means observed: if the mask is True where entries are missing, give ~mask",
             DataWarning,
         )
 

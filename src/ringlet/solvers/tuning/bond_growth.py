@@ -121,7 +121,9 @@ class BondGrowth:
 
     def _worse(self, trials: Trials, thinner: Candidate, best: Candidate) -> bool:
         if self.choice.psnr is not None and trials.validator.psnr(best.state.cores, self.choice) >= self.choice.psnr:
-            return trials.validator.psnr(thinner.state.cores, self.choice) < self.choice.psnr  # nothing more is asked for
+            return (
+                trials.validator.psnr(thinner.state.cores, self.choice) < self.choice.psnr
+            )  # nothing more is asked for
         return trials.compare(thinner, best).gain < -self.policy.worthwhile_db
 
 

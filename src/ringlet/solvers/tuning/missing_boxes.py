@@ -32,7 +32,10 @@ def box_around(missing: NDArray[np.bool_], place: NDArray[np.intp]) -> tuple[NDA
         for mode, length in enumerate(missing.shape):
             for step in sorted({1, ceil(length / _STEPS)}, reverse=True):
                 for face in ((max(start[mode] - step, 0), start[mode]), (stop[mode], min(stop[mode] + step, length))):
-                    spans = [slice(*face) if mode == k else slice(*span) for k, span in enumerate(zip(start, stop))]
+                    spans = [
+                        slice(*face) if mode == k else slice(*span)
+                        for k, span in enumerate(zip(start, stop, strict=True))
+                    ]
                     if face[0] < face[1] and missing[tuple(spans)].all():
                         start[mode], stop[mode] = min(start[mode], face[0]), max(stop[mode], face[1])
                         growing = True
