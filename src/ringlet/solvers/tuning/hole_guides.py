@@ -53,7 +53,7 @@ def guide_holes(source: Source, seen: Source, seed: int, budget: int | None = No
     Examples
     --------
     >>> from ringlet.sources import as_source
-    >>> x = np.add.outer(np.arange(90.0), np.arange(60.0))
+    >>> x = 100 * np.outer(np.cos(np.arange(90) / 30), np.cos(np.arange(60) / 20))
     >>> hole = x[30:60, 12:24].copy()
     >>> x[30:60, 12:24] = np.nan
     >>> source = as_source(x)
