@@ -77,7 +77,7 @@ class CheckpointOptions:
     checkpoint: Path | None
     every: int | None
     resume: bool
-    time: str | None
+    time: float | str | None
 
     def check(self) -> None:
         """Refuse options that cannot be meant, before any work."""

@@ -96,12 +96,13 @@ class Fit(EntryViews):
     def _facts(self) -> Facts:
         """What a summary says. Data in a store are not read for it."""
         facts = _model_facts(self.ring.shape, self.ring, self.status)
+        facts += [*history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
         if isfinite(self.validation):
             units = "" if self.ring.units is None else f" {self.ring.units}"
             facts.append(("validation error", f"{self.validation:.3g}{units}"))
         if self.chunks is None:
             facts.append(("judged wrong", percent(self.outlier_share)))
-        return [*facts, *history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
+        return facts
 
     @property
     def data_bytes(self) -> int:

@@ -25,7 +25,7 @@ class RankChoice:
     bytes : int or None
         Largest stored ring.
     psnr : float or None
-        Enough on held-out entries, in decibels.
+        Enough over all entries, in decibels.
     trusted : bool
         Only trusted entries count towards it.
     still : int or None
@@ -129,8 +129,8 @@ def target(*, psnr: float, trusted: bool = False) -> RankChoice:
     Parameters
     ----------
     psnr : float
-        Peak signal-to-noise ratio in decibels, estimated on held-out entries. The peak is the data's range, gross
-        outliers left out.
+        Peak signal-to-noise ratio of all entries in decibels: that of the ring at observed entries, and at missing ones
+        an estimate by held-out entries. The peak is the data's range, gross outliers left out.
     trusted : bool
         Wrong entries do not count; by default all observed entries do.
 

@@ -16,7 +16,7 @@ from ringlet.sources.files import load
 from ringlet.sources.groups import group_mask, group_source, unused_mask
 from ringlet.sources.labels import Labels
 from ringlet.sources.mask_files import load_mask
-from ringlet.sources.mask_values import where_known
+from ringlet.sources.mask_values import warn_of_inverted_mask, where_known
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.stores import check_coordinates, refuse_sparse, store_source
 from ringlet.sources.tables import check_index, table_source
@@ -129,6 +129,8 @@ def with_mask(source: ArraySource | ChunkedSource, mask: Any) -> ArraySource | C
         raise ArgumentError(f"mask lies on {place}, but the data on the host; move one of them")
     observed = group_mask(mask) or _source_of("mask", mask)
     _check_mask(observed, source.shape)
+    if isinstance(source, ArraySource) and isinstance(observed, ArraySource):
+        warn_of_inverted_mask(source, observed.array)
     return where_known(source, observed)
 
 

@@ -1,7 +1,8 @@
 """`ringlet restore`: from a damaged file to a clean one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -29,7 +30,7 @@ from ringlet.report.restoration_page import Restoration, check_page, write_resto
 from ringlet.restoration.clean_entries import Cleaning, clean_entries
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
-from ringlet.restoration.preview import Preview
+from ringlet.restoration.preview import Preview, fit_seconds
 from ringlet.results.records import State
 from ringlet.store.atomic import check_outputs
 
@@ -181,7 +182,7 @@ def command(
         given,
         rank,
         solver.build(given.shape),
-        kept=kept,
+        kept=replace(kept, time=fit_seconds(kept.time, prod(given.shape))),
         seed=seed,
         progress=not quiet,
         callback=preview,
