@@ -20,6 +20,7 @@ extensions = [
     "command_reference",
     "native_math",
     "outside_links",
+    "paper_and_code",
     "ring_pictures",
 ]
 exclude_patterns = ["_build", "_templates"]

@@ -99,14 +99,14 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=(
-        "Exit codes: 0 done; 2 wrong input or usage (one line on stderr says what to change, nothing was "
-        "written); 130 interrupted (a fit that was under way still writes the best ring so far); "
-        "141 the output was closed; 1 a fault in Ringlet."
+        "Exit codes: 0 success; 2 invalid input or usage (one line on stderr says what to change, and nothing was "
+        "written); 130 interrupted (a running fit still writes the best ring so far); 141 the reader of the output "
+        "closed it; 1 an error in Ringlet."
     ),
 )
 @click.version_option(__version__, message="ringlet %(version)s")
 def group() -> None:
-    """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
+    """Fill gaps and correct wrong entries in data with several axes, by robust tensor rings.
 
     Reads and writes pictures, videos, npy, npz, mat, TIFF, netCDF and HDF5 files, zarr stores, csv and parquet tables.
     Start with: ringlet demo

@@ -112,17 +112,19 @@ class _Bench(click.Command):
 
 @click.command(name="bench", cls=_Bench)
 @click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, *_MEASURES, "extend"]), nargs=-1)
-@click.option("--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Sweeps to take the median of.")
-@click.option("--arrays", is_flag=True, help="Time torch tensors on the CPU beside NumPy's arrays.")
-@click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
+@click.option(
+    "--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Number of sweeps; their median is reported."
+)
+@click.option("--arrays", is_flag=True, help="Also time torch tensors on the CPU.")
+@click.option("--alone", is_flag=True, help="Skip the naive sweep and TensorLy, which are slow.")
 @click.option(
     "--picture",
     type=GivenPath(),
     metavar="PARTS.png",
     callback=suffixed(".png"),
-    help="Draw where the time goes.",
+    help="Draw how the time of a sweep is spent.",
 )
-@click.option("--data", type=GivenPath(), metavar="VIDEO", help="Frames for extend; else made up.")
+@click.option("--data", type=GivenPath(), metavar="VIDEO", help="Video for the case extend.  [default: generated]")
 @force_option
 @json_option
 def command(
@@ -135,15 +137,14 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Time sweeps of SAWRTRD on made-up data, and a few other things; without CASE, all of them.
+    """Time sweeps of SAWRTRD on generated data, and some other operations. Without CASE, all are timed.
 
     CASE is a sweep (video, video-30, photo, cube, order-6, toy), or gram, evaluation, start-up, peers or extend (frames
-    appended one by one, against fits of all of them). The limit of a sweep is the time of the bare matrix products and
-    factorisations of the same plan. Benchmarks report; they fail nothing. Nothing else should run on the machine
-    meanwhile.
+    appended one by one, compared with fits of all frames). The limit of a sweep is the time of the bare matrix products
+    and factorisations of the same plan. The machine should be idle otherwise.
 
-    How good the results are, rather than how fast, is measured by other commands: ringlet bench quality --help, and for
-    filling gaps ringlet bench impute --help; how soon they are good, by ringlet bench quality-time --help
+    Three more commands measure quality: ringlet bench quality (fits without settings), ringlet bench impute (filling
+    gaps) and ringlet bench quality-time (quality over seconds). Each has its own --help.
     """
     if picture is not None:
         check_outputs([picture], force=force)
