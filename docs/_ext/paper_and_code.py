@@ -1,7 +1,7 @@
 """The directive `paper-and-code`: lines of an algorithm, and beside each the line of the source that computes it.
 
-A line of its content is ``what the paper says || file || a part of the line of code``, the file within `src/ringlet`. The
-line is looked up when the site is built, and one that is not there exactly once is an error: it cannot be stale.
+A line of its content is ``what the paper says || file || a part of the line of code``, the file within `src/ringlet`.
+The line is looked up when the site is built. It is an error if no line or several have that part: it cannot be stale.
 """
 
 from pathlib import Path

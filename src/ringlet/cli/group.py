@@ -18,13 +18,13 @@ __all__ = ["group"]
 
 # Help must come at once, so a command's module is imported only when the command is asked for.
 _COMMANDS = {
-    "demo": "Fill a sensor log and restore a photo, and show how well that went.",
+    "demo": "Fill a sensor log, restore a photo, and write a page about both.",
     "fit": "Fit a tensor ring to a file and save it.",
-    "restore": "Make a clean file from a damaged one, in one step.",
-    "info": "Say what is in a .ring file, a checkpoint or a data file.",
-    "plan": "Say what a fit would cost, without running it.",
-    "bench": "Time sweeps against the machine's own speed.",
-    "paper": "Run the paper's experiments: tables, figures, a page.",
+    "restore": "Write a clean file from a damaged one, in one step.",
+    "info": "Describe a .ring file, a checkpoint or a data file.",
+    "plan": "Report the cost of a fit, without running it.",
+    "bench": "Time sweeps relative to the machine's own speed.",
+    "paper": "Run the experiments of the paper.",
 }
 
 

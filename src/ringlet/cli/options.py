@@ -119,7 +119,7 @@ data_options = gathered(
             "--mask",
             type=GivenPath(),
             metavar="FILE",
-            help="File that marks the known entries: an array or store, 1 = known; or a picture, dark pixels = missing.",
+            help="File that marks known entries: an array or store, 1 = known; or a picture, dark pixels = missing.",
         ),
         click.option(
             "--missing",
@@ -137,8 +137,8 @@ data_options = gathered(
             "--cache",
             type=GivenPath(),
             metavar="DIR",
-            help="Folder for the decoded frames of a video or a folder of frames; the next fit reads them from there. By "
-            "default only frames of more than 1 GB are stored, beside the video.",
+            help="Folder for the decoded frames of a video or a folder of frames; the next fit reads them from there. "
+            "By default only frames of more than 1 GB are stored, beside the video.",
         ),
         click.option(
             "--max-size",
@@ -218,7 +218,7 @@ solver_options = gathered(
             type=click.Choice(["learned", *LOSSES]),
             default=_defaults.loss,
             show_default=True,
-            help="How outliers are recognised: learned compares every entry with its neighbours; correntropy, cauchy and "
+            help="How outliers are recognised: learned compares entries with their neighbours; correntropy, cauchy and "
             "huber weigh it by its residual; l2 is least squares, which trusts all entries.",
         ),
         click.option(

@@ -87,26 +87,26 @@ _MEASURES: dict[str, Callable[[int], Measured]] = {
     "start-up": _startup,
     "peers": _peers,
 }
+_OWN_COMMANDS = ("quality", "impute", "quality-time")
 
 
 class _Bench(click.Command):
-    """Timing by default; `quality`, `quality-time` and `impute` are commands of their own, with their own options."""
+    """Timing by default; some names are commands of their own, with their own options."""
+
+    def own_commands(self) -> dict[str, click.Command]:
+        """These commands by name; they are imported only here."""
+        from ringlet.cli.commands.bench_impute import command as impute
+        from ringlet.cli.commands.bench_quality import command as quality
+        from ringlet.cli.commands.bench_quality_time import command as quality_time
+
+        return {"quality": quality, "impute": impute, "quality-time": quality_time}
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if args[:1] == ["quality"]:
-            from ringlet.cli.commands.bench_quality import command as quality
-
-            return quality.make_context(f"{info_name} quality", args[1:], parent, **extra)
-        if args[:1] == ["impute"]:
-            from ringlet.cli.commands.bench_impute import command as impute
-
-            return impute.make_context(f"{info_name} impute", args[1:], parent, **extra)
-        if args[:1] == ["quality-time"]:
-            from ringlet.cli.commands.bench_quality_time import command as quality_time
-
-            return quality_time.make_context(f"{info_name} quality-time", args[1:], parent, **extra)
+        if args and args[0] in _OWN_COMMANDS:
+            command = self.own_commands()[args[0]]
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 

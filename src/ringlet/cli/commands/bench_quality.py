@@ -32,8 +32,8 @@ _USUAL = ("plain", "peers", "grid")
     "--data",
     type=GivenPath(file_okay=False),
     metavar="DIR",
-    help="A folder of folders of photos, videos and arrays.  [default: pictures of scikit-image and scikit-learn, scaled "
-    "down, and generated videos]",
+    help="A folder of folders of photos, videos and arrays.  [default: pictures of scikit-image and scikit-learn, "
+    "scaled down, and generated videos]",
 )
 @click.option(
     "--cases",
@@ -49,7 +49,8 @@ _USUAL = ("plain", "peers", "grid")
     multiple=True,
     show_default="plain, peers, grid; none with --without",
     help="Compare with the paper's method (plain), its peers in the same time (peers) or with all their sweeps "
-    "(finished-peers), the best of a grid (grid), or methods in use today, on other cases (rivals; slow-rivals: BM3D). May be repeated.",
+    "(finished-peers), the best of a grid (grid), or methods in use today, on other cases (rivals; slow-rivals: "
+    "BM3D). May be repeated.",
 )
 @click.option(
     "--without",
