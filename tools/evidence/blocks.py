@@ -41,9 +41,9 @@ BLOCKS: dict[str, Mapping[str, Block]] = {
         "evaluation": performance.evaluation,
         "gram": performance.gram,
         "start-up": performance.startup,
-        **earlier("what-helped"),
     },
-    "docs/scale.md": earlier("chunk-sampling", "memory-budget", "extension", "cluster-traffic"),
+    "docs/evidence/speed-log.md": earlier("what-helped"),
+    "docs/evidence/earlier-scale.md": earlier("chunk-sampling", "memory-budget", "extension", "cluster-traffic"),
     "docs/devices.md": earlier("gpu-model"),
     "docs/methods.md": earlier("methods-released", "methods-decomposition", "methods-defaults"),
     "docs/evidence/earlier.md": earlier(

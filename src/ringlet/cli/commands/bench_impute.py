@@ -74,8 +74,9 @@ def command(
 
     30 % of every tensor is hidden: single entries (random), whole fibres (fibre), or boxes (block). Of the other
     entries none or 5 % are wrong. The other methods are linear interpolation, PCA-EM (DINEOF), CP with a mask
-    (TensorLy), and scikit-learn's IterativeImputer and KNNImputer. Their settings are chosen with the truth, which no user has.
-    The score is the NRMSE of the hidden entries: their root mean square error in standard deviations of the data.
+    (TensorLy), and scikit-learn's IterativeImputer and KNNImputer. Their settings are chosen with the truth, which no
+    user has. The score is the NRMSE of the hidden entries: their root mean square error in standard deviations of the
+    data.
     """
     tensors = builtin_tensors() if data is None else tensors_in(data, most_entries, dict(fibre_modes))
     cases = chosen_cases(cases_of(tensors), patterns)
