@@ -22,6 +22,7 @@ extensions = [
     "outside_links",
     "paper_and_code",
     "ring_pictures",
+    "tidy",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]

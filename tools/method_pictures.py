@@ -46,19 +46,19 @@ def _loss() -> plt.Figure:
     data = truth.copy()
     data[np.random.default_rng(0).random(truth.shape) < 0.1] = 9.0
     axes[2].plot(data[7, :, 5], ".", color=_GREY, label="data")
-    for loss, colour in (("l2", _RED), ("correntropy", _BLUE)):
+    for loss, colour in {"l2": _RED, "correntropy": _BLUE}.items():
         solver = ringlet.AWRTRD(loss=loss, smooth=0, sweeps=60)
         ring = ringlet.decompose(data, 3, solver=solver).ring
-        axes[2].plot(np.asarray(ring[7, :, 5]), color=colour)
-    axes[2].set(title="a fibre of a ring, a tenth of the data wrong", xlabel="index")
-    axes[2].legend(frameon=False, loc="center left", fontsize=8)
+        axes[2].plot(np.asarray(ring[7, :, 5]), color=colour, label="least squares" if loss == "l2" else loss)
+    axes[2].set(title="one fibre; a tenth of the data is wrong", xlabel="index", ylim=(1, 9.6))
+    axes[2].legend(frameon=False, loc="center right", fontsize=8)
     return figure
 
 
 def _gram() -> plt.Figure:
     """The chain of transfer matrices without one core, closed by what stands before it and after it."""
-    figure, axis = plt.subplots(figsize=(10, 2.2), layout="constrained")
-    axis.set(xlim=(-0.6, 7.6), ylim=(-0.75, 1.05), aspect="equal")
+    figure, axis = plt.subplots(figsize=(9, 2.1), layout="constrained")
+    axis.set(xlim=(-0.6, 6.6), ylim=(-0.72, 0.82), aspect="equal")
     axis.axis("off")
     groups = {"prefix product, kept": (0, 2), "suffix product, kept": (4, 6)}
     for words, (first, last) in groups.items():
@@ -97,12 +97,12 @@ def _sampling() -> plt.Figure:
 
 
 def _path() -> plt.Figure:
-    """Rungs of an automatic fit, and how far its ring is from the truth."""
+    """Rungs of an automatic fit."""
     rng = np.random.default_rng(2)
     i, j, k = np.ogrid[:40, :30, :20]
-    waves = [rng.normal() * np.cos(i / a + k / b) * np.sin(j / c) for a, b, c in rng.uniform(3, 15, (6, 3))]
+    waves = [np.cos(i / a + k / b) * np.sin(j / c + k / a) for a, b, c in rng.uniform(4, 12, (8, 3))]
     truth = 5 + sum(waves)
-    data = truth + 0.1 * rng.standard_normal(truth.shape)
+    data = truth + 0.05 * rng.standard_normal(truth.shape)
     data[rng.random(data.shape) < 0.05] = 15.0
     data[rng.random(data.shape) < 0.5] = np.nan
     fit = ringlet.decompose(data)
