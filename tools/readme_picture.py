@@ -23,7 +23,7 @@ def main() -> None:
     above, below = figure.subfigures(2, 1, height_ratios=(1, 1.25))
     _draw_log(above.subplots(1, 2, sharex=True, sharey=True), log)
     _draw_cube(below.subplots(1, 4), cube)
-    figure.savefig(sys.argv[1], dpi=110, pil_kwargs={"optimize": True})
+    figure.savefig(sys.argv[1], dpi=110, bbox_inches="tight", pad_inches=0.05, pil_kwargs={"optimize": True})
 
 
 def _draw_log(axes: np.ndarray, made: dict) -> None:

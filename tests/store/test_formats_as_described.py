@@ -3,18 +3,22 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import ringlet
 from ringlet import TensorRing, __version__
 
 GOLDEN = Path(__file__).with_name("golden") / __version__
+Description: TypeAlias = dict[str, Any]
+Tensors: TypeAlias = dict[str, NDArray[Any]]
 DTYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "i1", "I64": "<i8"}
 
 
-def read_sealed(path: Path) -> tuple[dict, dict[str, np.ndarray]]:
+def read_sealed(path: Path) -> tuple[Description, Tensors]:
     """The description of a sealed file, and its tensors; every rule of the page is checked."""
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
@@ -40,7 +44,7 @@ def read_sealed(path: Path) -> tuple[dict, dict[str, np.ndarray]]:
     return about, tensors
 
 
-def write_sealed(path: Path, about: dict, tensors: dict[str, np.ndarray]) -> None:
+def write_sealed(path: Path, about: Description, tensors: Tensors) -> None:
     """A sealed file of these tensors."""
     names = {np.dtype(code): name for name, code in DTYPES.items()}
     header, place = {}, 0
@@ -65,7 +69,7 @@ def write_sealed(path: Path, about: dict, tensors: dict[str, np.ndarray]) -> Non
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-def test_a_ring_is_read_by_the_page(precision):
+def test_a_ring_is_read_by_the_page(precision: str) -> None:
     about, tensors = read_sealed(GOLDEN / f"{precision}.ring")
     assert (about["kind"], about["version"], about["dtype"]) == ("ring", 1, precision)
     product = tensors["core.0"][:, 1] @ tensors["core.1"][:, 2] @ tensors["core.2"][:, 0]
@@ -73,7 +77,7 @@ def test_a_ring_is_read_by_the_page(precision):
 
 
 @pytest.mark.parametrize("precision", ["float16", "int8"])
-def test_a_ring_of_fewer_bytes_is_read_by_the_page(precision):
+def test_a_ring_of_fewer_bytes_is_read_by_the_page(precision: str) -> None:
     about, tensors = read_sealed(GOLDEN / f"{precision}.ring")
     assert (about["version"], about["precision"]) == (2, precision)
     cores = [tensors[f"core.{k}"] * tensors[f"scale.{k}"] for k in range(3)]
@@ -83,7 +87,7 @@ def test_a_ring_of_fewer_bytes_is_read_by_the_page(precision):
     np.testing.assert_allclose(cost, about["error"], rtol=1e-2)
 
 
-def test_a_ring_written_by_the_page_is_loaded(tmp_path):
+def test_a_ring_written_by_the_page_is_loaded(tmp_path: Path) -> None:
     cores = {f"core.{k}": np.cos(np.arange(24.0) + k).reshape(2, 6, 2).astype("f4") for k in range(3)}
     about = {"kind": "ring", "version": 1, "shape": [6, 6, 6], "rank": [2, 2, 2], "dtype": "float32"}
     write_sealed(tmp_path / "x.ring", about | {"names": ["a", "b", "c"], "units": None}, cores)
@@ -93,11 +97,11 @@ def test_a_ring_written_by_the_page_is_loaded(tmp_path):
         np.testing.assert_array_equal(core, written)
 
 
-def test_a_checkpoint_written_by_the_page_is_resumed_to_the_same_bits(tmp_path):
+def test_a_checkpoint_written_by_the_page_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
     x = np.fromfunction(lambda i, j, k: np.sin(i) * np.cos(j) + k, (6, 5, 4))
     x[1, 2] = np.nan
 
-    def fit(sweeps, folder):
+    def fit(sweeps: int, folder: Path | None) -> ringlet.Fit:
         solver = ringlet.AWRTRD(smooth=0.0, sweeps=sweeps, tol=0, threads=1)
         return ringlet.decompose(x, 2, solver=solver, checkpoint=folder)
 
