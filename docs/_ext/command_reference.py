@@ -27,7 +27,7 @@ class CommandReference(Directive):
         return made
 
     def _describe(self, section: nodes.section, path: list[str], command: click.Command) -> None:
-        context = click.Context(command, info_name=" ".join(path))
+        context = click.Context(command, info_name=" ".join(path), help_option_names=["-h", "--help"])
         usage = f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
         section += nodes.literal_block(usage, usage, language="none")
         for paragraph in _paragraphs(command.help or ""):
