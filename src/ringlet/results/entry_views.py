@@ -86,8 +86,8 @@ class EntryViews(ABC):
         >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10))
         >>> x[1, 2, 3] = 500.0
         >>> fit = ringlet.decompose(x, rank=3)
-        >>> fit.residuals((1, 2, slice(2, 5))).round()
-        array([ -0., 493.,  -0.])
+        >>> bool(abs(fit.residuals((1, 2, 3)) - 493) < 1)          # 500 in the place of 7
+        True
         """
         return self._evaluate(self._entries.residuals, index, quantity="differences")
 
