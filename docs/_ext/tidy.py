@@ -23,7 +23,7 @@ def _signature(
     _app: Sphinx, what: str, _name: str, _object: object, _options: object, signature: str | None, returns: str | None
 ) -> tuple[str, str | None] | None:
     """Users do not make a `Fit` themselves; what its constructor takes is nobody's business."""
-    private = what == "class" and signature is not None and ("_source" in signature or "*values" in signature)
+    private = what == "class" and signature is not None and ("_source" in signature or signature == "(value)")
     return ("", returns) if private else None
 
 

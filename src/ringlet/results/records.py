@@ -32,7 +32,7 @@ RunState: TypeAlias = Mapping[str, NDArray[Any] | float]
 
 
 class Status(Enum):
-    """How a fit ended; ``str(status)`` is advice.
+    """How a fit ended; ``str(status)`` is advice. The page "How to read a result" lists all of them.
 
     Examples
     --------
