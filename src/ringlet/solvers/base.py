@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Plan(Protocol):
-    """What a fit will need, known before it starts; printed, it is a table for people.
+    """The cost of a fit, known before it starts; printed, it is a table.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Plan(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know before starting."""
+        """Remarks on the rank and the settings, for the user."""
         ...
 
 

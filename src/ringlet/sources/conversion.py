@@ -191,7 +191,8 @@ def _check_tensor(source: Source) -> None:
     check_dtype(source.dtype)
     shape = source.shape
     if len(shape) < 2:
-        raise ArgumentError(f"data has {len(shape)} mode(s), shape {shape}; a tensor ring needs at least 2")
+        more = "; fold a series first, e.g. ringlet.fold(x, [(-1, 7, 24)])" if len(shape) == 1 else ""
+        raise ArgumentError(f"data has {len(shape)} mode(s), shape {shape}; a tensor ring needs at least 2{more}")
     if len(shape) > MOST_MODES:
         raise ArgumentError(f"data has {len(shape)} modes; at most {MOST_MODES} are allowed")
     if 0 in shape:
