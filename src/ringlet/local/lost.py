@@ -33,11 +33,11 @@ def lost_entries(values: NDArray[Any], observed: NDArray[np.bool_] | None, mode:
     usual = np.array([_middle(one[seen]) for one, seen in zip(slices, known, strict=True)])
     same, held = (slices == usual[:, None]) & known, np.count_nonzero(known, axis=1)
     flat = np.count_nonzero(same, axis=1) > np.floor(_FLAT * held)
-    if not 0 < np.count_nonzero(flat) <= _MOST_LOST * len(flat):
+    if not flat.any():
         return np.empty(0, np.intp)
     varied = np.flatnonzero((held > 0) & ~flat)
     lost = [place for place in np.flatnonzero(flat) if _is_lost(slices, known, usual[place], varied, int(place))]
-    if not lost or not is_ordered(
+    if not 0 < len(lost) <= _MOST_LOST * len(flat) or not is_ordered(
         np.where(known, slices, slices.mean(where=known))[varied], 0, np.random.default_rng(0)
     ):
         return np.empty(0, np.intp)
