@@ -30,7 +30,7 @@ from ringlet.experiments.runner import run_facts
 from ringlet.report.metrics import psnr
 
 FDR = 0.05
-MOST_ENTRIES = 60_000  # of a tensor: of others the middle is taken
+MOST_ENTRIES = 30_000  # of a tensor: of others the middle is taken
 LARGEST = 10**9
 SHARES = (0.02, 0.05, 0.035)  # of the entries that are damaged, by seed
 SIZES = {"3 sigma": 3.0, "5 sigma": 5.0, "10 sigma": 10.0}
