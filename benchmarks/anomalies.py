@@ -1,11 +1,11 @@
-"""How many wrong entries does a fit find, and how many right ones does it doubt?
+"""Measure how many wrong entries a fit finds, and how many right ones it doubts.
 
     python benchmarks/anomalies.py --data DIR [--part tensors|photos|draws] > benchmarks/anomalies.jsonl
 
 tensors: `decompose(x).outliers(fdr=0.05)` on the arrays in the folders of DIR and on two generated tensors, three draws.
-Entries are moved by 3, 5 or 10 local standard deviations, replaced by -9999, stuck at one value (a part of a slice of the
-first mode), or dead (fibres of the last mode at the smallest value). A local standard deviation is that of the residuals
-of a fit of the undamaged tensor. What that fit already calls an outlier is not damaged and not counted.
+Entries are moved by 3, 5 or 10 local standard deviations, replaced by -9999, stuck at one value (a part of a slice of
+the first mode), or dead (fibres of the last mode at the smallest value). A local standard deviation is that of the
+residuals of a fit of the undamaged tensor. What that fit already calls an outlier is not damaged and not counted.
 photos: pictures of scikit-image and scikit-learn at half size, 20 % salt and pepper, complete and 30 % observed:
 entries with `weights()` below 0.5.
 draws: the same pictures, 120 pixels on the shorter side, 40 % salt and pepper, five draws: PSNR in dB.
@@ -94,7 +94,9 @@ def _of_tensor(tensor: MeasuredTensor, seeds: int) -> Iterator[dict[str, Any]]:
 def _middle(tensor: np.ndarray) -> np.ndarray:
     """The middle half of the longest mode, until the tensor is small enough."""
     while tensor.size > MOST_ENTRIES:
-        lengths = [length // 2 if mode == np.argmax(tensor.shape) else length for mode, length in enumerate(tensor.shape)]
+        lengths = [
+            length // 2 if mode == np.argmax(tensor.shape) else length for mode, length in enumerate(tensor.shape)
+        ]
         starts = [(whole - part) // 2 for whole, part in zip(tensor.shape, lengths, strict=True)]
         tensor = tensor[tuple(slice(start, start + part) for start, part in zip(starts, lengths, strict=True))]
     return tensor

@@ -74,7 +74,9 @@ def _log() -> plt.Figure:
     where = np.flatnonzero(fit.outliers((one, shown)).ravel())
     axis.plot(where, values[where], "o", markersize=10, markerfacecolor="none", color="black", label="fit.outliers()")
     figure.colorbar(found, label="weight")
-    axis.set(xlabel="hour of the week", ylabel="reading", title="one of twenty sensors; it is stuck from hour 48 to 119")
+    axis.set(
+        xlabel="hour of the week", ylabel="reading", title="one of twenty sensors; it is stuck from hour 48 to 119"
+    )
     axis.legend(frameon=False)
     return figure
 

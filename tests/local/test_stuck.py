@@ -109,7 +109,9 @@ def labels():
 
 
 @pytest.mark.parametrize(
-    "data", [log, photo, quiet_at_night, rain, flat_sky, set_points, constants_in_a_table, labels], ids=lambda f: f.__name__
+    "data",
+    [log, photo, quiet_at_night, rain, flat_sky, set_points, constants_in_a_table, labels],
+    ids=lambda f: f.__name__,
 )
 def test_plateaus_of_the_data_are_believed(data):
     assert not stuck_entries(data()).any()

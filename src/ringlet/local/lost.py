@@ -51,9 +51,7 @@ def _middle(values: NDArray[Any]) -> Any:
     return np.partition(some, some.size // 2)[some.size // 2] if some.size else 0
 
 
-def _is_lost(
-    slices: NDArray[Any], known: NDArray[np.bool_], value: Any, varied: NDArray[np.intp], place: int
-) -> bool:
+def _is_lost(slices: NDArray[Any], known: NDArray[np.bool_], value: Any, varied: NDArray[np.intp], place: int) -> bool:
     """Whether the nearest slices that vary, on both sides, are nearer to each other than to this value."""
     after = int(np.searchsorted(varied, place))
     if not 0 < after < varied.size:
