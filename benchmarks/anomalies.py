@@ -2,9 +2,9 @@
 
     python benchmarks/anomalies.py --data DIR [--part tensors|photos|draws] > benchmarks/anomalies.jsonl
 
-tensors: `decompose(x).outliers(fdr=0.05)` on the arrays in the folders of DIR and on two generated tensors, three draws.
+tensors: `decompose(x).outliers(fdr=0.05)` on the arrays in the folders of DIR and on two generated ones, three draws.
 Entries are moved by 3, 5 or 10 local standard deviations, replaced by -9999, stuck at one value (a part of a slice of
-the first mode), or dead (fibres of the last mode at the smallest value). A local standard deviation is that of the
+the first mode) or dead (fibres of the last mode at the smallest value). A local standard deviation is that of the
 residuals of a fit of the undamaged tensor. What that fit already calls an outlier is not damaged and not counted.
 photos: pictures of scikit-image and scikit-learn at half size, 20 % salt and pepper, complete and 30 % observed:
 entries with `weights()` below 0.5.

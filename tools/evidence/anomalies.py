@@ -32,6 +32,12 @@ def _mean(records: Iterable[dict[str, Any]], key: str) -> float:
     return float(np.mean([one[key] for one in records]))
 
 
+def _precision(records: Records) -> str:
+    """Mean of those fits that find anything."""
+    some = [one for one in records if one["found"]]
+    return decimal(_mean(some, "precision") if some else None, 2)
+
+
 def tensors() -> str:
     """Precision and recall, by tensor and damage."""
     records = _part("tensors")
@@ -39,7 +45,7 @@ def tensors() -> str:
 
     def cell(tensor: str, damage: str) -> str:
         these = _those(records, tensor=tensor, damage=damage)
-        return f"{decimal(_mean(these, 'precision'), 2)} / {decimal(_mean(these, 'recall'), 2)}" if these else "–"
+        return f"{_precision(these)} / {decimal(_mean(these, 'recall'), 2)}" if these else "–"
 
     rows = [(name, *(cell(name, damage) for damage in damages)) for (name,) in _distinct(records, "tensor")]
     return f"{table(('precision / recall', *damages), rows)}\n\n{days(one.get('day') for one in records)}"
@@ -52,7 +58,7 @@ def halves() -> str:
         for damage in [damage for (damage,) in _distinct(records, "damage")]:
             these = _those(records, half=half, damage=damage)
             if these:
-                cells = [decimal(_mean(these, key), 2) for key in ("precision", "recall")]
+                cells = _precision(these), decimal(_mean(these, "recall"), 2)
                 rows.append((name, damage, str(len(_distinct(these, "tensor"))), *cells))
     return table(("half", "damage", "tensors", "precision", "recall"), rows)
 

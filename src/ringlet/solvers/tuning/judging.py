@@ -64,9 +64,7 @@ def without_stuck_entries(problem: Problem) -> Problem:
     assert isinstance(source, ArraySource)  # noqa: S101 - only such are judged
     values, observed = source.read((slice(None),) * len(source.shape))
     kept = without_stuck(values, observed)
-    if kept is observed:
-        return problem
-    return _of_these(problem, kept)
+    return problem if kept is None or kept is observed else _of_these(problem, kept)
 
 
 def judge_for(settings: RobustRing, held: HeldOut, data_range: float) -> "Judge | None":
