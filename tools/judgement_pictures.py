@@ -15,7 +15,7 @@ import ringlet
 
 
 def main() -> None:
-    """Fit a photo and a log, and draw what was judged."""
+    """Fit a photo, a log and a field, and draw what was judged."""
     folder = Path(sys.argv[1])
     truth = data.astronaut()[30:130, 170:270]
     rng = np.random.default_rng(0)
@@ -25,6 +25,7 @@ def main() -> None:
     _save(_weights(photo, wrong, learned, kernel), folder / "judgement-weights.png")
     _save(_values(learned), folder / "judgement-values.png")
     _save(_log(), folder / "judgement-log.png")
+    _save(_field(), folder / "judgement-field.png")
 
 
 def _save(figure: plt.Figure, path: Path) -> None:
@@ -62,17 +63,39 @@ def _log() -> plt.Figure:
     truth = 10 + sensor + (3 + np.sin(day / 4)) * np.sin((hour - 9) / 12 * np.pi)
     log = truth + 0.3 * rng.standard_normal(truth.shape)
     log[rng.random(log.shape) < 0.02] += 4
+    one, shown, stuck = 12, slice(0, 7), slice(2, 5)
+    log[one, stuck] = log[one, 2, 0]
     fit = ringlet.decompose(log)
-    one, shown = 12, slice(0, 7)
     values, weights = log[one, shown].ravel(), fit.weights((one, shown)).ravel()
     figure, axis = plt.subplots(figsize=(10, 3), layout="constrained")
+    axis.plot(truth[one, shown].ravel(), color="tab:grey", linewidth=3, alpha=0.5, label="truth")
     axis.plot(np.asarray(fit.ring[one, shown]).ravel(), color="tab:blue", linewidth=1, label="ring")
     found = axis.scatter(np.arange(len(values)), values, c=weights, cmap="RdYlGn", vmin=0, vmax=1, s=14)
     where = np.flatnonzero(fit.outliers((one, shown)).ravel())
     axis.plot(where, values[where], "o", markersize=10, markerfacecolor="none", color="black", label="fit.outliers()")
     figure.colorbar(found, label="weight")
-    axis.set(xlabel="hour of the week", ylabel="reading", title="one of twenty sensors")
+    axis.set(
+        xlabel="hour of the week", ylabel="reading", title="one of twenty sensors; it is stuck from hour 48 to 119"
+    )
     axis.legend(frameon=False)
+    return figure
+
+
+def _field() -> plt.Figure:
+    """A smooth field with gross errors: data, weights, and what is restored."""
+    rng = np.random.default_rng(2)
+    x, y, time = np.ogrid[0:1:60j, 0:1:90j, 0:1:12j]
+    truth = np.sin(5 * x + 2 * time) * np.cos(7 * y - 3 * time) + 2 * np.exp(-20 * ((x - 0.5) ** 2 + (y - time) ** 2))
+    data = truth + 0.02 * rng.standard_normal(truth.shape)
+    wrong = rng.random(truth.shape) < 0.05
+    data[wrong] = rng.uniform(-3, 6, np.count_nonzero(wrong))
+    fit = ringlet.decompose(data)
+    shown = {"data, 5 % are wrong": data, "weights": fit.weights(), "restored": fit.restored(), "truth": truth}
+    figure, axes = plt.subplots(1, 4, figsize=(12, 2.6), layout="constrained")
+    for axis, (title, values) in zip(axes, shown.items(), strict=True):
+        limits, colours = ((0, 1), "gray") if title == "weights" else ((-1.2, 3), "viridis")
+        axis.imshow(values[..., 6], vmin=limits[0], vmax=limits[1], cmap=colours)
+        axis.set(xticks=[], yticks=[], title=title)
     return figure
 
 

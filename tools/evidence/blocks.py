@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from evidence import imputation, paper, performance, quality, rivals, small, statuses
+from evidence import anomalies, imputation, paper, performance, quality, rivals, small, statuses
 from evidence.earlier import earlier
 
 __all__ = ["BLOCKS", "ROOT", "page_with", "stale", "write"]
@@ -33,6 +33,12 @@ BLOCKS: dict[str, Mapping[str, Block]] = {
         "folding": small.folding,
         "codecs": small.codecs,
         "still-camera": small.still_camera,
+    },
+    "docs/evidence/anomalies.md": {
+        "anomalies": anomalies.tensors,
+        "anomalies-halves": anomalies.halves,
+        "anomalies-photos": anomalies.photos,
+        "anomalies-draws": anomalies.draws,
     },
     "docs/rivals.md": {"rivals": rivals.tables},
     "docs/performance.md": {

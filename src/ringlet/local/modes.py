@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NeighbourModes", "find_modes"]
+__all__ = ["NeighbourModes", "find_modes", "is_ordered"]
 
 _SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
 _LINES = 1024  # entries of a slice that are compared
@@ -57,18 +57,21 @@ def find_modes(
     NeighbourModes(ordered=(0,), related=())
     """
     rng = np.random.default_rng(seed)
-    ordered = [mode for mode in range(arrays[0].ndim) if _is_ordered(_longest(arrays, mode), mode, rng)]
+    ordered = [mode for mode in range(arrays[0].ndim) if is_ordered(_longest(arrays, mode), mode, rng)]
     others = [mode for mode in range(arrays[0].ndim) if mode not in ordered]
     return NeighbourModes(tuple(ordered), tuple(mode for mode in others if _is_related(residuals, weights, mode)))
 
 
-def _longest(arrays: Sequence[NDArray[Any]], mode: int) -> NDArray[Any]:
-    """The first of the arrays that are longest along a mode."""
-    return max(arrays, key=lambda array: array.shape[mode])
+def is_ordered(array: NDArray[Any], mode: int, rng: np.random.Generator) -> bool:
+    """Whether neighbouring slices of a mode are nearer to each other than slices in random order are.
 
-
-def _is_ordered(array: NDArray[Any], mode: int, rng: np.random.Generator) -> bool:
-    """Whether neighbouring slices are nearer to each other than slices in random order are."""
+    Parameters
+    ----------
+    array : array
+    mode : int
+    rng : Generator
+        Draws entries that are compared, and orders.
+    """
     slices = np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)
     if len(slices) < _SHORTEST:
         return False
@@ -81,6 +84,11 @@ def _is_ordered(array: NDArray[Any], mode: int, rng: np.random.Generator) -> boo
     mean, deviation = float(np.mean(shuffled)), float(np.std(shuffled))
     gain = mean - mean_step(np.arange(len(slices)))
     return bool(gain > _LEAST_GAIN * mean and gain > _STANDARD_ERRORS * deviation)
+
+
+def _longest(arrays: Sequence[NDArray[Any]], mode: int) -> NDArray[Any]:
+    """The first of the arrays that are longest along a mode."""
+    return max(arrays, key=lambda array: array.shape[mode])
 
 
 def _mean_step(slices: NDArray[np.float64]) -> Callable[[NDArray[np.intp]], float]:

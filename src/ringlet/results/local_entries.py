@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ringlet.execution import Threads
 from ringlet.local.model import HALO, Clean, LocalModel, learn
 from ringlet.local.refining import Denoiser, refined
+from ringlet.local.stuck import without_stuck
 from ringlet.local.window import Entries
 from ringlet.results.ring_snapshot import Unseen
 from ringlet.results.tiles import Tile, Tiling, tiling
@@ -121,21 +122,22 @@ class LocalEntries:
     @cached_property
     def learned(self) -> Learned | None:
         """The model; None if too few entries are observed to learn one."""
-        windows, sample = [], []
+        windows, observed, sample = [], [], []
         for window in self._windows():
-            values, observed = self.source.read(window)
-            if observed is not None and not observed.any():
+            values, known = self.source.read(window)
+            if known is not None and not known.any():
                 continue
             windows.append(window)
-            sample.append(self._beside_ring(values, observed, window))
-        known = sum(one.values.size if one.observed is None else np.count_nonzero(one.observed) for one in sample)
-        if known < _LEAST_OBSERVED:
+            observed.append(known)
+            sample.append(self._beside_ring(values, without_stuck(values, known), window))
+        number = sum(one.values.size if one.observed is None else np.count_nonzero(one.observed) for one in sample)
+        if number < _LEAST_OBSERVED:
             return None
         with Threads(self.threads) as threads:
             model, cleans = learn(sample, mapper=threads.run)
         weights = [
-            clean.weights if one.observed is None else np.where(one.observed, clean.weights, np.float32(np.nan))
-            for clean, one in zip(cleans, sample, strict=True)
+            clean.weights if known is None else np.where(known, clean.weights, np.float32(np.nan))
+            for clean, known in zip(cleans, observed, strict=True)
         ]
         whole = cleans[0] if windows == [self._box] else None
         return Learned(model, tuple(windows), tuple(weights), whole)
@@ -192,6 +194,7 @@ class LocalEntries:
             while len(self._tiles) >= _KEPT_TILES:
                 self._tiles.pop(next(iter(self._tiles)))
             values, observed = self.source.read(tile.padded)
+            observed = without_stuck(values, observed)
             entries = Entries(values, observed, evaluated(self.ring, tile.padded))
             with Threads(self.threads) as threads:
                 clean = single or learned.model.apply(entries, threads.run)

@@ -1,24 +1,19 @@
 """Which standardised residuals are too large for their bulk: Benjamini-Hochberg under an empirical null."""
 
 from dataclasses import dataclass
-from math import inf, lgamma, log, pi
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.robust.good_part import fit_good_part
+
 __all__ = ["EmpiricalNull", "fit_null"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
-_SHARES = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.95])  # of the bulk: quantiles to which the null is fitted
-_FREEDOMS = (inf, 30.0, 20.0, 14.0, 10.0, 7.0, 5.0, 4.0, 3.0)  # candidates; below three, no outlier would ever be sure
-_ROUNDS = 2  # of fitting the null to what the last one did not reject; more would let outliers creep in
-_SPREAD_ROUNDS = 6  # in which the spread of a candidate settles
-_SETTLED = 0.01  # relative change of the limit that ends the rounds
-_TRIMMING_FDR = 0.02  # of the entries that are left out when the null is fitted again
 _LEAST_SPREAD = 0.5  # about 0.9 is usual; less means that most residuals are below the rounding errors of the data
-_SURE = 9.0  # squared standard errors by which a heavier tail must fit better than a lighter one
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class EmpiricalNull:
 
 
 def fit_null(zscores: Floats) -> EmpiricalNull:
-    """Fit the null to the central part of z-scores, of which a minority are outliers.
+    """Fit the null to z-scores, of which a minority are outliers.
 
     Parameters
     ----------
@@ -97,36 +92,11 @@ def fit_null(zscores: Floats) -> EmpiricalNull:
     centre = float(np.median(zscores))
     sizes = np.abs(zscores - centre)
     half = float(np.median(sizes))
-    null = EmpiricalNull(centre, max(half / float(_size_beyond(0.5, inf)), _LEAST_SPREAD), inf)
-    reach = 0.0
-    for _ in range(_ROUNDS):  # from a narrow null outwards: heavy tails are recognised by what lies within the limit
-        before, reach = reach, null.limit(zscores, _TRIMMING_FDR, zscores.size)
-        inside = sizes[sizes < reach]
-        if half <= 0.0 or abs(reach - before) < _SETTLED * reach:
-            break
-        null = _fit_bulk(inside, centre, reach)
-    return null
-
-
-def _fit_bulk(sizes: Floats, centre: float, reach: float) -> EmpiricalNull:
-    """The lightest tail whose quantiles, cut off at `reach`, agree with those of distances from the centre."""
-    found = np.quantile(sizes, _SHARES)
-    best: tuple[float, EmpiricalNull] | None = None
-    for freedom in _FREEDOMS:
-        spread = float(found[0])
-        for _ in range(_SPREAD_ROUNDS):
-            inside = 1.0 - float(EmpiricalNull(centre, spread, freedom).p_values(np.array(reach)))
-            expected = _size_beyond(1.0 - _SHARES * inside, freedom)
-            # Standard errors of the logarithms of sample quantiles.
-            errors = np.sqrt(_SHARES * (1 - _SHARES) / sizes.size) / (2 * _density(expected, freedom) * expected)
-            log_ratio, weights = np.log(found / expected), 1.0 / errors**2
-            log_spread = float(np.average(log_ratio, weights=weights))
-            spread = float(np.exp(log_spread))
-        misfit = float(np.sum(weights * (log_ratio - log_spread) ** 2))
-        if best is None or misfit < best[0] - _SURE:
-            best = misfit, EmpiricalNull(centre, max(spread, _LEAST_SPREAD), freedom)
-    assert best is not None  # noqa: S101 - there are candidates
-    return best[1]
+    if half <= 0.0:
+        return EmpiricalNull(centre, _LEAST_SPREAD, inf)
+    unit = max(half / float(_size_beyond(0.5, inf)), _LEAST_SPREAD)
+    spread, freedom = fit_good_part(sizes / unit)
+    return EmpiricalNull(centre, max(spread * unit, _LEAST_SPREAD), freedom)
 
 
 def _size_beyond(share: Any, freedom: float) -> Any:
@@ -134,11 +104,3 @@ def _size_beyond(share: Any, freedom: float) -> Any:
     from scipy.special import ndtri, stdtrit
 
     return -(ndtri(share / 2.0) if freedom == inf else stdtrit(freedom, share / 2.0))
-
-
-def _density(sizes: NDArray[np.float64], freedom: float) -> NDArray[np.float64]:
-    """Of a Student t, or normal, with unit spread."""
-    if freedom == inf:
-        return np.asarray(np.exp(-0.5 * sizes**2) / np.sqrt(2 * pi))
-    constant = lgamma((freedom + 1) / 2) - lgamma(freedom / 2) - 0.5 * log(freedom * pi)
-    return np.asarray(np.exp(constant - (freedom + 1) / 2 * np.log1p(sizes**2 / freedom)))

@@ -55,6 +55,32 @@ def test_a_day_that_is_unlike_all_others_is_believed():
     assert np.mean(weights_of(data, truth)[:, 17] >= TRUSTED) > 0.99
 
 
+def test_a_fibre_that_is_dead_is_not_believed():
+    """Nearly constant: no value repeats, so only the ring shows that it is dead. A fibre that varies is an event."""
+    truth, data = log()
+    dead, event = (3, slice(None), 10), (11, slice(None), 30)
+    data[dead] = 3 * truth[dead].max() + 1e-3 * np.random.default_rng(4).standard_normal(40)
+    data[event] *= 3
+    weights = weights_of(data, truth)
+    assert np.all(weights[dead] < TRUSTED)
+    assert np.all(weights[event] >= TRUSTED)
+
+
+def test_a_ring_does_not_begin_with_stuck_sensors():
+    """It is as near to the truth as the ring of the data without them, and all their entries are outliers."""
+    truth, data = log(16, 30, 24)
+    stuck = np.zeros(data.shape, bool)
+    stuck[3, 8:20], stuck[11, 2:25] = True, True
+    damaged = np.where(stuck, np.where(np.arange(16) == 3, 1.5, 0.2)[:, None, None], data)
+    fits = decompose(damaged), decompose(np.where(stuck, np.nan, data))
+    errors = [np.sqrt(np.mean((np.asarray(fit.ring)[stuck] - truth[stuck]) ** 2)) for fit in fits]
+    assert errors[0] == errors[1]
+    assert fits[0].outliers()[stuck].all()
+    assert not np.any(fits[0].weights()[stuck])
+    restored = fits[0].restored()
+    assert np.sqrt(np.mean((restored[stuck] - truth[stuck]) ** 2)) < 1.5 * errors[0]
+
+
 def test_edges_that_a_ring_does_not_reach_are_believed():
     """Small boxes in three modes, before a background that a ring of rank one holds."""
     truth, data = log(36, 40, 48)

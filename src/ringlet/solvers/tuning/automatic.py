@@ -12,7 +12,7 @@ from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.coarse_start import coarse_start
 from ringlet.solvers.tuning.holdout import holdout_memory
-from ringlet.solvers.tuning.judging import can_judge, judge_for, judging_memory
+from ringlet.solvers.tuning.judging import can_judge, judge_for, judging_memory, without_stuck_entries
 from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.validator import hold_out
@@ -26,8 +26,10 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
     rule = solver.sampling_rule()
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
-    held = hold_out(problem, policy, solver.budget)
     judged = can_judge(solver, problem)
+    if judged:
+        problem = without_stuck_entries(problem)
+    held = hold_out(problem, policy, solver.budget)
     beside = holdout_memory(problem.source.shape, stored=problem.source.chunks is not None)
     if judged:
         beside += judging_memory(problem.source.shape)

@@ -1,0 +1,63 @@
+"""Lost frames: slices of one value between slices that are alike. No ring is needed to find them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.modes import is_ordered
+
+__all__ = ["lost_entries"]
+
+_FEWEST_SLICES = 8  # of a mode, so that neighbours can be told from others
+_FLAT = 0.9  # share of the entries of a lost slice that have its value
+_MOST_LOST = 0.1  # of the slices: more of one value belong to the data
+_ALIKE = 0.5  # of the distance of a lost slice from its neighbours: these are nearer to each other
+_SAMPLE = 1024  # entries of a slice from which its value is taken
+
+
+def lost_entries(values: NDArray[Any], observed: NDArray[np.bool_] | None, mode: int) -> NDArray[np.intp]:
+    """Places, in the flat array, of the entries of lost slices of a mode.
+
+    Examples
+    --------
+    >>> film = np.add.outer(np.arange(12.0), np.random.default_rng(0).standard_normal(50))
+    >>> film[4] = 255
+    >>> np.unique(lost_entries(film, None, 0) // 50)
+    array([4])
+    """
+    slices = np.moveaxis(values, mode, 0).reshape(values.shape[mode], -1)
+    if len(slices) < _FEWEST_SLICES:
+        return np.empty(0, np.intp)
+    known = np.ones_like(slices, bool) if observed is None else np.moveaxis(observed, mode, 0).reshape(slices.shape)
+    usual = np.array([_middle(one[seen]) for one, seen in zip(slices, known, strict=True)])
+    same, held = (slices == usual[:, None]) & known, np.count_nonzero(known, axis=1)
+    flat = np.count_nonzero(same, axis=1) > np.floor(_FLAT * held)
+    if not flat.any():
+        return np.empty(0, np.intp)
+    varied = np.flatnonzero((held > 0) & ~flat)
+    lost = [place for place in np.flatnonzero(flat) if _is_lost(slices, known, usual[place], varied, int(place))]
+    if not 0 < len(lost) <= _MOST_LOST * len(flat) or not is_ordered(
+        np.where(known, slices, slices.mean(where=known))[varied], 0, np.random.default_rng(0)
+    ):
+        return np.empty(0, np.intp)
+    order = np.moveaxis(np.arange(values.size).reshape(values.shape), mode, 0).reshape(slices.shape)
+    return np.asarray(order[lost][same[lost]])
+
+
+def _middle(values: NDArray[Any]) -> Any:
+    """A value in the middle of some, and itself one of them; 0 if there are none."""
+    some = values[:: 1 + values.size // _SAMPLE]
+    return np.partition(some, some.size // 2)[some.size // 2] if some.size else 0
+
+
+def _is_lost(slices: NDArray[Any], known: NDArray[np.bool_], value: Any, varied: NDArray[np.intp], place: int) -> bool:
+    """Whether the nearest slices that vary, on both sides, are nearer to each other than to this value."""
+    after = int(np.searchsorted(varied, place))
+    if not 0 < after < varied.size:
+        return False
+    before, then = varied[after - 1], varied[after]
+    both = known[before] & known[then]
+    first, second = (slices[one][both].astype(np.float64) for one in (before, then))
+    away = np.abs((first + second) / 2 - float(value))
+    return bool(both.any() and np.abs(second - first).mean() < _ALIKE * away.mean())
