@@ -44,8 +44,8 @@ class AWRTRD(RobustRing):
         whether it is 0.
     loss : {"learned", "correntropy", "cauchy", "huber", "l2"}
         "learned" judges entries by the ring and by their neighbours between sweeps, and fits what is believed by least
-        squares. It does so where the rank or `smooth` is "auto", the data are in memory, at least 1500 entries are
-        observed, and no `sigma` is given; elsewhere it is "correntropy", the paper's. "l2" is plain least squares.
+        squares. It does so where the rank or `smooth` is "auto", at least 1500 entries are observed, no `sigma` is
+        given and `memory` leaves room for it; elsewhere it is "correntropy", the paper's. "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
         Kernel width: a rule that adapts it to the quartiles of the residuals, or of those that are trusted, which holds
         also where 40 % of the entries are wrong; or a fixed width in the data's units (infinite: least squares). Every
