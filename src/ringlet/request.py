@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, fields, replace
 from math import inf, prod
 from time import perf_counter
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ringlet.amounts import parse_seconds
 from ringlet.arrays import Place, named_place
 from ringlet.checks import check_flag, check_number
-from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning, warn
 from ringlet.execution import DaskExecutor
 from ringlet.float_errors import usual_float_errors
 from ringlet.results.fit import Estimate, Fit, HonestRing
@@ -34,6 +34,7 @@ from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.tuning.automatic import start_automatic
 from ringlet.solvers.tuning.bond_expansion import start_rank, still_bonds
 from ringlet.solvers.tuning.holdout import holdout_memory
+from ringlet.solvers.tuning.judging import judging_memory
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import Chunks, DeviceSource, Source
 from ringlet.sources.conversion import without_labels
@@ -172,7 +173,8 @@ class FitRequest:
         check_number("seed", self.seed, at_least=0, whole=True)
         check_checkpoint(self.checkpoint, self.every, solver)
         executor = _checked_executor(self.executor, solver, source)
-        planned(solver, choice, source.shape, bonds, source.dtype, source.chunks)  # an impossible budget is refused
+        judges = executor is None or source.chunks is not None  # an impossible budget is refused
+        planned(solver, choice, source.shape, bonds, source.dtype, source.chunks, judges=judges)
         found = first_look(source, executor)
         if found.observed < prod(source.shape) and not solver.handles_missing:
             raise ArgumentError(
@@ -262,15 +264,22 @@ def planned(
     rank: tuple[int, ...],
     dtype: np.dtype[Any],
     chunks: Chunks | None,
+    *,
+    judges: bool = True,
 ) -> Plan:
-    """What a sweep costs; where held-out entries decide, they are counted, too.
+    """What a sweep costs; where held-out entries decide, they are counted, too, and what judging takes.
 
     Methods other than AWRTRD and SAWRTRD hold the data in memory, and need not know its chunks.
     """
     if not isinstance(solver, RobustRing):
         return solver.plan(shape, rank, dtype)
-    beside = holdout_memory(shape, stored=chunks is not None) if solver.tunes(choice) else 0
-    return solver.plan(shape, rank, dtype, chunks, beside=beside)
+    stored = chunks is not None
+    held = holdout_memory(shape, stored=stored) if solver.tunes(choice) else 0
+    judges = judges and solver.tunes(choice) and (choice is None or choice.still is None)
+    if judges and (judging := judging_memory(solver, TuningPolicy(), shape, stored=stored)):
+        with suppress(BudgetError):  # then a kernel weighs the entries
+            return solver.plan(shape, rank, dtype, chunks, beside=held + judging)
+    return solver.plan(shape, rank, dtype, chunks, beside=held)
 
 
 def _rank_of(ring: TensorRing, shape: tuple[int, ...], most: int, rank: Rank) -> tuple[int, ...]:

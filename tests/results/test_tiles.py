@@ -5,7 +5,7 @@ import pytest
 
 from ringlet import AWRTRD, decompose
 from ringlet.results.local_entries import LocalEntries
-from ringlet.results.tiles import tiling
+from ringlet.results.tiles import affordable, sample_windows, tiling
 from ringlet.sources import as_source
 
 
@@ -61,3 +61,23 @@ def test_windows_fit_into_what_may_be_looked_at():
     small = LocalEntries(ring, as_source(x), window_entries=8000)
     sizes = [np.prod([part.stop - part.start for part in window]) for window in small.learned.windows]
     assert 4000 < sum(sizes) < 9000
+
+
+def test_halos_shrink_until_a_tile_is_not_mostly_halo():
+    """Along four modes a halo of 28 entries to either side would be larger than any tile."""
+    box = tuple(slice(0, n) for n in (60, 50, 55, 40))
+    tilings = [tiling(box, [halo] * 4, (), 1 << 20, [1] * 4) for halo in (28, 10, 5, 2)]
+    assert tilings[0].lengths == (1, 1, 1, 1)
+    chosen = affordable(tilings, 8.0)
+    assert chosen.overhead <= 8
+    assert chosen in tilings[1:3]
+    assert affordable(tilings, 1.0) is tilings[-1]
+
+
+def test_windows_of_large_chunks_lie_within_them():
+    chunks = ((400,), (300, 300), (50,))
+    windows = sample_windows(tuple(slice(0, sum(lengths)) for lengths in chunks), chunks, 40_000)
+    sizes = [np.prod([part.stop - part.start for part in window]) for window in windows]
+    assert len(windows) == 2
+    assert all(5000 < size <= 20_000 for size in sizes)
+    assert {window[1].start for window in windows} == {0, 300}

@@ -18,20 +18,20 @@ from ringlet.local.refining import Denoiser, refined
 from ringlet.local.stuck import without_stuck
 from ringlet.local.window import Entries
 from ringlet.results.ring_snapshot import Unseen
-from ringlet.results.tiles import Tile, Tiling, tiling
+from ringlet.results.tiles import Tile, Tiling, affordable, sample_windows, tiling
 from ringlet.ring import TensorRing
-from ringlet.sampling import Purpose, sample_sizes, stream
 from ringlet.sources import Source
 from ringlet.sources.appended import AppendedSource
-from ringlet.sources.base import Block, aligned_blocks
+from ringlet.sources.base import Block
 
 __all__ = ["HonestRing", "LocalEntries", "Refining", "entries_within", "evaluated"]
 
 _MOST_ENTRIES = 1 << 22  # that all windows together, or a tile, look at: about 0.4 GB of work
 _LEAST_ENTRIES = 1 << 20  # however small the budget: smaller tiles would look at most entries many times
 _ENTRY_BYTES = 160  # of a budget for every entry that is looked at; a third is left for reading and results
-_WINDOWS = 4  # of data with more entries; others are one window
-_HALO = min(HALO, 28)  # of a tile: what lies beyond changes numbers by less than 1e-8 of the range
+# Of a tile: what lies beyond the first changes numbers by less than 1e-8 of the range. Along four modes a tile would
+# mostly be halo, so it becomes smaller until a tile looks at no more than some entries for each of its own.
+_HALOS, _MOST_OVERHEAD = (min(HALO, 28), 20, 14, 10, 7, 5, 3, 2, 1, 0), 8.0
 _KEPT_TILES = 2
 _LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like cannot be told
 
@@ -147,12 +147,11 @@ class LocalEntries:
         """The tiles in which blocks are computed."""
         learned = self.learned
         ordered, related = (learned.model.modes.ordered, learned.model.modes.related) if learned else ((), ())
-        halos = [_HALO if mode in ordered else 0 for mode in range(len(self.source.shape))]
-        chunks = self.source.chunks
-        stored = (
-            [1] * len(halos) if chunks is None else [lengths[-1 if len(lengths) == 1 else -2] for lengths in chunks]
-        )
-        return tiling(self._box, halos, related, self.tile_entries, stored)
+        order, chunks = len(self.source.shape), self.source.chunks
+        stored = [1] * order if chunks is None else [lengths[-1 if len(lengths) == 1 else -2] for lengths in chunks]
+        halos = ([halo if mode in ordered else 0 for mode in range(order)] for halo in _HALOS)
+        tilings = (tiling(self._box, around, related, self.tile_entries, stored) for around in halos)
+        return affordable(tilings, _MOST_OVERHEAD)
 
     def clean(self, block: Block, refining: Refining | None = None) -> Clean | None:
         """What the model makes of a block, refined if that is asked for; None if nothing could be learned."""
@@ -229,26 +228,8 @@ class LocalEntries:
 
     def _windows(self) -> list[tuple[slice, ...]]:
         """Blocks to learn in: all the data, or some large parts; always the same. Stored data are read by chunks."""
-        box = self._box
-        lows, sizes = [held.start for held in box], [held.stop - held.start for held in box]
-        if prod(sizes) <= self.window_entries:
-            return [box]
-        rng, entries = stream(0, Purpose.NEIGHBOURS), self.window_entries // _WINDOWS
         held = self.source.source if isinstance(self.source, AppendedSource) else self.source
-        if held.chunks is not None:
-            stored = aligned_blocks(held.chunks, entries)
-            chosen = [stored[place] for place in np.sort(rng.choice(len(stored), min(_WINDOWS, len(stored)), False))]
-        else:
-            lengths = sample_sizes(tuple(sizes), entries)
-            starts = [
-                [int(rng.integers(size - n + 1)) for size, n in zip(sizes, lengths, strict=True)]
-                for _ in range(_WINDOWS)
-            ]
-            chosen = [tuple(slice(a, a + n) for a, n in zip(start, lengths, strict=True)) for start in starts]
-        return [
-            tuple(slice(part.start + low, part.stop + low) for part, low in zip(block, lows, strict=True))
-            for block in chosen
-        ]
+        return sample_windows(self._box, held.chunks, self.window_entries)
 
 
 def entries_within(memory: int | None) -> int:

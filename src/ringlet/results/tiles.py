@@ -1,14 +1,19 @@
 """Tiles of a tensor, each computed with some entries around it, so that large data are never computed whole."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, prod
 
-from ringlet.sources import Chunks
-from ringlet.sources.base import Block
+import numpy as np
 
-__all__ = ["Tile", "Tiling", "tiling"]
+from ringlet.sampling import Purpose, sample_sizes, stream
+from ringlet.sources import Chunks
+from ringlet.sources.base import Block, aligned_blocks
+
+__all__ = ["Tile", "Tiling", "affordable", "sample_windows", "tiling"]
+
+_WINDOWS = 4  # of data that are not one window
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,25 @@ class Tiling:
         """Number of tiles."""
         return prod(ceil((held.stop - held.start) / size) for held, size in zip(self.box, self.lengths, strict=True))
 
+    @property
+    def overhead(self) -> float:
+        """Entries that a tile amid others looks at, for each of its own.
+
+        Examples
+        --------
+        >>> Tiling((slice(0, 90), slice(0, 3)), (30, 3), (15, 15)).overhead
+        2.0
+        """
+        sizes = [held.stop - held.start for held in self.box]
+        looked_at = [min(size, n + 2 * halo) for size, n, halo in zip(sizes, self.lengths, self.halos, strict=True)]
+        return float(prod(looked_at) / prod(self.lengths))
+
+    def resized(self, mode: int, length: int) -> "Tiling":
+        """The same with tiles of this length along a mode, or of all of it if there is no more."""
+        held = self.box[mode]
+        length = min(length, held.stop - held.start)
+        return replace(self, lengths=(*self.lengths[:mode], length, *self.lengths[mode + 1 :]))
+
     def over(self, block: Block) -> Iterator[Tile]:
         """The tiles that a block of slices, each within the box, lies in."""
         numbers = []
@@ -79,14 +103,17 @@ class Tiling:
             assert isinstance(chosen, slice)  # noqa: S101 - see above
             first, last = (chosen.start - held.start) // length, (chosen.stop - 1 - held.start) // length
             numbers.append(range(first, last + 1))
-        for place in product(*numbers):
-            core, padded = [], []
-            for number, held, length, halo in zip(place, self.box, self.lengths, self.halos, strict=True):
-                start = held.start + number * length
-                stop = min(start + length, held.stop)
-                core.append(slice(start, stop))
-                padded.append(slice(max(held.start, start - halo), min(held.stop, stop + halo)))
-            yield Tile(tuple(core), tuple(padded))
+        yield from map(self.tile, product(*numbers))
+
+    def tile(self, place: tuple[int, ...]) -> Tile:
+        """The tile with these numbers along the modes, counted from 0."""
+        core, padded = [], []
+        for number, held, length, halo in zip(place, self.box, self.lengths, self.halos, strict=True):
+            start = held.start + number * length
+            stop = min(start + length, held.stop)
+            core.append(slice(start, stop))
+            padded.append(slice(max(held.start, start - halo), min(held.stop, stop + halo)))
+        return Tile(tuple(core), tuple(padded))
 
 
 def tiling(
@@ -131,3 +158,58 @@ def tiling(
             break
         lengths = min(choices)[2]
     return Tiling(tuple(box), tuple(lengths), tuple(halos))
+
+
+def affordable(tilings: Iterable[Tiling], most: float) -> Tiling:
+    """The first of some tilings whose `overhead` is at most this; the last one if there is none."""
+    for tiles in tilings:
+        if tiles.overhead <= most:
+            break
+    return tiles
+
+
+def sample_windows(box: Sequence[slice], chunks: Chunks | None, entries: int) -> list[tuple[slice, ...]]:
+    """A box of a tensor if it has no more than this number of entries, else four parts of it that have about as many.
+
+    Parameters
+    ----------
+    box : sequence of slice
+    chunks : tuple of tuples of int or None
+        Of what is stored of the box: parts are whole chunks, or lie in a large one.
+    entries : int
+
+    Examples
+    --------
+    >>> sample_windows((slice(0, 6), slice(2, 5)), None, 20)
+    [(slice(0, 6, None), slice(2, 5, None))]
+    >>> sample_windows((slice(0, 6), slice(2, 5)), ((3, 3), (3,)), 16)
+    [(slice(0, 2, None), slice(2, 4, None)), (slice(3, 5, None), slice(2, 4, None))]
+    """
+    lows, sizes = [held.start for held in box], [held.stop - held.start for held in box]
+    if prod(sizes) <= entries:
+        return [tuple(box)]
+    rng, most = stream(0, Purpose.NEIGHBOURS), entries // _WINDOWS
+    if chunks is not None:
+        stored = aligned_blocks(chunks, most)
+        places = np.sort(rng.choice(len(stored), min(_WINDOWS, len(stored)), replace=False))
+        chosen = [_within(stored[place], most) for place in places]
+    else:
+        lengths = sample_sizes(tuple(sizes), most)
+        starts = [
+            [int(rng.integers(size - n + 1)) for size, n in zip(sizes, lengths, strict=True)] for _ in range(_WINDOWS)
+        ]
+        chosen = [tuple(slice(a, a + n) for a, n in zip(start, lengths, strict=True)) for start in starts]
+    return [
+        tuple(slice(part.start + low, part.stop + low) for part, low in zip(block, lows, strict=True))
+        for block in chosen
+    ]
+
+
+def _within(block: tuple[slice, ...], entries: int) -> tuple[slice, ...]:
+    """The block, or its first part if it has more than about this number of entries."""
+    lengths = tuple(part.stop - part.start for part in block)
+    if prod(lengths) <= 2 * entries:
+        return block
+    return tuple(
+        slice(part.start, part.start + size) for part, size in zip(block, sample_sizes(lengths, entries), strict=True)
+    )

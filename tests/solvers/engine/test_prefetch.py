@@ -36,3 +36,12 @@ def test_without_memory_for_it_nothing_is_read_ahead():
     assert [numbers(n, then=n + 1) for n in (1, 1, 5)] == [1, 1, 5]
     numbers.close()
     assert asked == [1, 5]
+
+
+def test_what_was_closed_can_be_asked_again():
+    """A fit that tries something goes back to what it read before."""
+    squares = Ahead(lambda n: n * n)
+    assert squares(1, then=2) == 1
+    squares.close()
+    assert [squares(2, then=3), squares(3)] == [4, 9]
+    squares.close()

@@ -5,7 +5,8 @@ import pytest
 
 from ringlet import decompose
 from ringlet.ring import TensorRing
-from ringlet.solvers.tuning.judging import TRUSTED, Judge
+from ringlet.solvers.tuning.judgements import TRUSTED
+from ringlet.solvers.tuning.judging import Judge
 from ringlet.sources import as_source
 
 

@@ -60,7 +60,7 @@ class Ahead(Generic[Key, Result]):
         self._wanted = wanted
         self._now: tuple[Key, Result] | None = None
         self._next: tuple[Key, Future[Result]] | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ringlet-read")
+        self._thread: ThreadPoolExecutor | None = None
 
     def __call__(self, key: Key, then: Key | None = None) -> Result:
         """The result for this argument; that for the following one, if there is one, is begun."""
@@ -71,10 +71,13 @@ class Ahead(Generic[Key, Result]):
         result = waiting[1].result() if waiting is not None and waiting[0] == key else self._function(key)
         self._now = key, result
         if then is not None and self._wanted:
+            self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="ringlet-read")
             self._next = then, self._thread.submit(self._function, then)
         return result
 
     def close(self) -> None:
-        """End the background thread; what it is reading is dropped."""
+        """End the background thread; what it is reading is dropped. If there is another call, it begins anew."""
         self._now = self._next = None
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        if self._thread is not None:
+            self._thread.shutdown(wait=True, cancel_futures=True)
+            self._thread = None

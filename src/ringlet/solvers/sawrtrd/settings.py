@@ -43,9 +43,9 @@ class AWRTRD(RobustRing):
         only whether `tol` is 0 matters; then two more sweeps use the held-out entries, too.
     loss : {"learned", "correntropy", "cauchy", "huber", "l2"}
         How outliers lose their weight. "learned" compares entries with the ring and with their neighbours between
-        sweeps, and fits the trusted ones by least squares. It needs an "auto" rank or `smooth`, data in memory with at
-        least 1500 observed entries, and no given `sigma`; otherwise "correntropy" is used, which is the paper's. "l2"
-        is plain least squares.
+        sweeps, and fits the trusted ones by least squares. It needs an "auto" rank or `smooth`, at least 1500 observed
+        entries, no given `sigma`, and room for it in `memory`; otherwise "correntropy" is used, which is the paper's.
+        "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
         Kernel width: a rule that adapts it to the quartiles of the residuals, or a fixed width in the data's units
         (infinite: least squares). "trusted" uses the residuals of trusted entries only, and holds with up to 40 % wrong

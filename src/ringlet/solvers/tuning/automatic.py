@@ -26,13 +26,12 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
     rule = solver.sampling_rule()
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
-    judged = can_judge(solver, problem)
-    if judged:
-        problem = without_stuck_entries(problem)
+    problem = without_stuck_entries(solver, policy, problem)
     held = hold_out(problem, policy, solver.budget)
-    beside = holdout_memory(problem.source.shape, stored=problem.source.chunks is not None)
-    if judged:
-        beside += judging_memory(problem.source.shape)
+    shape, stored = problem.source.shape, problem.source.chunks is not None
+    beside = holdout_memory(shape, stored=stored)
+    if can_judge(solver, policy, problem):
+        beside += judging_memory(solver, policy, shape, stored=stored)
     with ExitStack() as stack:
         threads = stack.enter_context(Threads(solver.threads))
         device = stack.enter_context(problem.open_device())
@@ -42,7 +41,7 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
             held,
             algorithm,
             policy,
-            judge=judge_for(solver, held, algorithm.scale.data_range),
+            judge=judge_for(solver, policy, held, algorithm.scale.data_range),
             place=lambda of: stack.enter_context(of.place()),
             coarse_start=partial(coarse_start, policy, solver, held.seen, threads),
         )

@@ -108,7 +108,7 @@ def _fitted(
     held = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
     algorithm = Algorithm.of(solver, held.seen, Resources(threads.run), tuned=True, beside=beside)
-    judge = judge_for(solver, held, algorithm.scale.data_range)
+    judge = judge_for(solver, policy, held, algorithm.scale.data_range)
     with closing(PathRun(held, algorithm, policy, judge)) as fit:
         status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=deadline))
         if status is Status.INTERRUPTED:

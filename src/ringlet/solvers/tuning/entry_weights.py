@@ -3,13 +3,21 @@
 Each of the functions that a path may take as a step leads from it to another one, or back to the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, log10, prod
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 
+from ringlet.errors import FormatError
+from ringlet.execution import Placement
+from ringlet.results.records import RunState
+from ringlet.solvers.base import Problem
 from ringlet.solvers.sawrtrd.algorithm import FitState
-from ringlet.solvers.tuning.judging import TRUSTED, Judge
+from ringlet.solvers.tuning.judgements import Judgement
+from ringlet.solvers.tuning.judging import Judge, was_judged
 from ringlet.solvers.tuning.path_state import Path, Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.trials import Trial, Trials
@@ -30,12 +38,15 @@ class EntryWeights:
     policy : TuningPolicy
     judge : Judge or None
         None: a kernel weighs entries.
+    place : callable
+        Puts the entries of a problem on the cluster, if there is one.
     """
 
     held: HeldOut
     unjudged: Validator
     policy: TuningPolicy
     judge: Judge | None
+    place: Callable[[Problem], Placement | None] = lambda _: None
 
     def outdated(self, path: Path) -> bool:
         """Whether the present ring is much better than the one that entries were judged by last."""
@@ -51,22 +62,43 @@ class EntryWeights:
         most = policy.judgements if whole.choice is None else int(small)
         return self.judge is not None and path.at.judgements < most
 
+    def in_time(self, path: Path, deadline: float) -> bool:
+        """Whether judging, and the next sweep on what is judged for it, will end by a time of `perf_counter`."""
+        if self.judge is None or self.judge.at_once:  # seconds
+            return True
+        source, sweep = self.held.whole.source, path.now.state.plan.bytes_read
+        entries = prod(source.shape)
+        if source.chunks is not None:
+            entries = min(entries, sweep // source.dtype.itemsize)
+        return perf_counter() + self.policy.judging_seconds * entries < deadline
+
     def judged(self, path: Path, _number: int) -> Path:
         """Go on with least squares of what is believed, all entries judged by the present ring."""
         assert self.judge is not None  # noqa: S101 - asked before
-        weights = self.judge.weights(path.now.state.cores, path.trials.algorithm.mapper)
-        return self.believed(replace(path, weights=weights).moved(kernel=False, readmitted=False))
+        judgement = self.judge.judge(path.now.state.cores, path.trials.algorithm.mapper)
+        return self.believed(replace(path, judgement=judgement).moved(kernel=False, readmitted=False))
+
+    def resumed(self, state: RunState, dtype: np.dtype[Any]) -> Judgement | None:
+        """The judgement of a saved state, which has cores of this dtype; None if there was none."""
+        if self.judge is not None:
+            return self.judge.resumed(state, dtype)
+        if was_judged(state):
+            raise FormatError("the state is of a fit that judges entries, for which the memory budget leaves no room")
+        return None
 
     def believed(self, path: Path) -> Path:
         """Go on with the entries that the path believes."""
-        assert self.judge is not None  # noqa: S101 - who else gives weights
-        assert path.weights is not None  # noqa: S101
-        at, weights = path.at, path.weights
-        counted = (weights > 0).astype(np.float32) if at.readmitted else weights  # all alike that have any
+        at, judgement = path.at, path.judgement
+        assert judgement is not None  # noqa: S101 - asked before
         problem = self.held.whole if at.phase is Phase.CLOSING else self.held.seen
-        algorithm = path.trials.algorithm.on(self.judge.believed(problem, counted), None).with_kernel(at.kernel)
-        robust = at.readmitted and at.kernel  # wrong entries are among those that count
-        validator = self.unjudged if robust else self.unjudged.judged(counted, sure=not at.readmitted)
+        counted = judgement.counted(problem, doubted=at.readmitted)
+        algorithm = path.trials.algorithm.on(counted, self.place(counted)).with_kernel(at.kernel)
+        if not at.readmitted:
+            validator = self.unjudged.judged(judgement.weights)
+        elif at.kernel:  # wrong entries are among those that count
+            validator = self.unjudged
+        else:  # all alike that have any weight
+            validator = self.unjudged.judged(lambda index: judgement.weights(index) > 0, sure=False)
         return replace(path, trials=Trials(algorithm, validator))
 
     def readmitted(self, path: Path, number: int, since: FitState | None = None) -> Path:
@@ -82,18 +114,21 @@ class EntryWeights:
         since : FitState, optional
             Where `kernel_chosen` began: doubted entries may count if a kernel weighs all. By default all count alike.
         """
-        weights, policy, kernel = path.weights, self.policy, since is not None
-        if weights is None or path.at.readmitted or not policy.readmits or not (kernel or self._hopeful(path.trials)):
+        judgement, policy, kernel = path.judgement, self.policy, since is not None
+        if judgement is None or not judgement.doubts or path.at.readmitted or not policy.readmits:
             return path
-        if not np.any((weights > 0) & (weights < TRUSTED)):  # none are doubted
+        if not (kernel or self._hopeful(path.trials)):
             return path
         start = replace(since or path.now.state, narrowest=0.0)
         if since is None or path.now.state is since:
             path = replace(path, now=path.trials.swept(start, number, Trial.KERNEL, policy.kernel_sweeps))
         other = self.believed(path.moved(kernel=kernel, readmitted=True))
         counted = other.trials.swept(start, number, Trial.KERNEL, policy.kernel_sweeps)
-        certainty = self.unjudged.certainty_with_doubted(counted.residuals, path.now.residuals, weights)
-        return replace(other, now=counted) if certainty > (policy.sure if kernel else -policy.no_worse) else path
+        certainty = self.unjudged.certainty_with_doubted(counted.residuals, path.now.residuals, judgement.weights)
+        if certainty > (policy.sure if kernel else -policy.no_worse):
+            return replace(other, now=counted)
+        other.trials.algorithm.engine.close()
+        return path
 
     def kernel_chosen(self, path: Path, number: int) -> Path:
         """Least squares, or a kernel that doubts what lies far off: sweep with both, and go on with the better one.
@@ -110,8 +145,8 @@ class EntryWeights:
         start = replace(path.now.state, narrowest=0.0)
         by_squares = both[False].swept(start, number, Trial.KERNEL, policy.kernel_sweeps)
         by_kernel = both[True].swept(start, number, Trial.KERNEL, policy.kernel_sweeps)
-        if path.weights is not None:
-            near = self.unjudged.judged(path.weights, sure=False)
+        if path.judgement is not None:
+            near = self.unjudged.judged(path.judgement.weights, sure=False)
             gain = near.compare(by_kernel.residuals, by_squares.residuals).gain
             kernel = gain > policy.kernel_gain_db and trials.compare(by_kernel, by_squares).gain > 0
         else:

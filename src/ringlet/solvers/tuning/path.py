@@ -14,8 +14,6 @@ from math import inf, isnan, log10, nan
 from time import perf_counter
 from typing import TypeAlias
 
-import numpy as np
-
 from ringlet.errors import DataWarning, FormatError, warn
 from ringlet.execution import Placement
 from ringlet.results.records import Rung, RunState, SweepReport
@@ -82,6 +80,7 @@ class PathRun:
         self._held, self._whole, self._scale, self._policy = held, whole, scale, policy
         self._place, self._coarse_start = place, coarse_start
         self._hurried: RunState | None = None  # the state when the time ran out
+        self._deadline = inf
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         first = algorithm.init()
         if solver.ridge == "auto":
@@ -89,7 +88,7 @@ class PathRun:
         self._first_penalties = first.penalties
         dtype = first.cores[0].dtype
         trials = Trials(algorithm, held.validator.scaled(scale.data_range, scale.level, dtype))
-        self._entries = EntryWeights(held, trials.validator, policy, judge)
+        self._entries = EntryWeights(held, trials.validator, policy, judge, place)
         tuned = open_parameters(solver, whole.source.shape)
         tunes_width = judge is None and policy.tunes_width  # judged entries count alike
         self._open = [one for one in tuned if tunes_width or one.name != "width"]
@@ -124,6 +123,7 @@ class PathRun:
 
     def prepare(self, deadline: float) -> None:
         """Go to the coarse ring, if there is one that is better than a nearly constant tensor."""
+        self._deadline = deadline
         start = self._coarse_start(deadline)
         if start is None:
             return
@@ -243,7 +243,7 @@ class PathRun:
         if not path.rungs and self._entries.judge is None:
             yield self._entries.kernel_chosen
             self._path = replace(self._path, best=self._path.now)
-        if self._entries.outdated(self._path):
+        if self._entries.outdated(self._path) and self._entries.in_time(self._path, self._deadline):
             yield self._entries.judged
             yield self._entries.readmitted
             judged_at = self._entries.unjudged.error(self._path.now.residuals)
@@ -282,7 +282,7 @@ class PathRun:
             if self._path.now is not last:
                 self._path = self._path.moved(parameters=self._untried, idle=0, tuned_at=inf)
                 return
-        if self._entries.may_judge_last(self._path):
+        if self._entries.may_judge_last(self._path) and self._entries.in_time(self._path, self._deadline):
             yield self._entries.judged  # what a better ring believes is more
             yield self._entries.readmitted
             yield from self._weigh()
@@ -316,7 +316,7 @@ class PathRun:
     def _with_all_entries(self, path: Path) -> Path:
         """Go over to the sweeps that see the held-out entries, too."""
         path = replace(path, honest=path.now.state.cores).moved(phase=Phase.CLOSING, sweeps=0)
-        return self._entries.believed(path) if path.weights is not None else self._on_whole(path)
+        return self._entries.believed(path) if path.judgement is not None else self._on_whole(path)
 
     def _on_whole(self, path: Path) -> Path:
         algorithm = path.trials.algorithm.on(self._whole, self._place(self._whole))
@@ -335,8 +335,8 @@ class PathRun:
         path, order = self._path, len(self._whole.source.shape)
         saved = by_name(path.now.state) | by_name(path.best.state, "best.") | by_name(path.at, "path.")
         saved |= rungs_by_name(path.rungs, order)
-        if path.weights is not None:
-            saved["path.weights"] = path.weights
+        if path.judgement is not None:
+            saved |= path.judgement.state()
         return saved | {f"honest.{mode}": core for mode, core in enumerate(path.honest)}
 
     def resume(self, state: RunState) -> None:
@@ -350,9 +350,9 @@ class PathRun:
             dtype = path.now.state.cores[0].dtype
             names = [f"honest.{mode}" for mode in range(len(shape))]
             path = replace(path, honest=tuple(saved_array(state, name, None, dtype) for name in names))
-        if "path.weights" in state:
-            weights = saved_array(state, "path.weights", shape, np.dtype("f4"))
-            path = self._entries.believed(replace(path, weights=weights))
+        judgement = self._entries.resumed(state, path.now.state.cores[0].dtype)
+        if judgement is not None:
+            path = self._entries.believed(replace(path, judgement=judgement))
         else:
             path = self._on_whole(path) if closing else path
             algorithm = path.trials.algorithm.with_kernel(path.at.kernel)

@@ -7,12 +7,12 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.results.records import Rung, RunState
 from ringlet.results.saved_state import saved_array
 from ringlet.ring.chain import Core
 from ringlet.ring.ranks import parameters
+from ringlet.solvers.tuning.judgements import Judgement
 from ringlet.solvers.tuning.trials import Candidate, Trials
 from ringlet.solvers.tuning.tuned_parameters import TuningState
 
@@ -84,8 +84,8 @@ class Path:
         The present ring.
     best : Candidate
         That of the best rung so far.
-    weights : array or None
-        Of the last judgement: for every entry the probability of being right.
+    judgement : Judgement or None
+        The last one.
     rungs : tuple of Rung
     honest : tuple of arrays
         The cores before the sweeps with all entries; empty until then.
@@ -95,7 +95,7 @@ class Path:
     trials: Trials
     now: Candidate
     best: Candidate
-    weights: NDArray[np.float32] | None = None
+    judgement: Judgement | None = None
     rungs: tuple[Rung, ...] = ()
     honest: tuple[Core, ...] = ()
 

@@ -73,6 +73,10 @@ class TuningPolicy:
         Strength of the ridge that a fit begins with, where it is tuned: it is raised more surely than lowered.
     rejudging_db : float
         Entries are judged again when the validation error has fallen by this much: a better ring judges better.
+    judged_at_once : int
+        Data with no more entries are judged at once, if memory allows; others tile by tile.
+    judging_seconds : float
+        Large data are not judged if that takes longer than the fit may: about this time for an entry.
     last_judging_entries : int
         Data with no more entries are judged once more at the end of a path, where that takes little time: a first
         judgement by a poor ring would last if no rung was better by `rejudging_db`.
@@ -126,6 +130,8 @@ class TuningPolicy:
     too_fast_db: float = 0.7
     first_ridge: float = 0.01
     rejudging_db: float = 4.0
+    judged_at_once: int = 1 << 23
+    judging_seconds: float = 3e-6
     last_judging_entries: int = 1 << 18
     first_sweeps: int = 6
     judgements: int = 2

@@ -1,6 +1,6 @@
 """Validation: models are compared by their residuals at held-out entries, some of which may be wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log, log10, nan, prod, sqrt
 from typing import Any, TypeAlias
@@ -16,11 +16,12 @@ from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.tuning.holdout import HoldoutMask, choose_mask, hide
 from ringlet.solvers.tuning.hole_guides import guide_holes
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.sources import Source
+from ringlet.sources import Block, Source
 
 __all__ = ["HeldOut", "Validator", "Verdict", "hold_out"]
 
 Array64: TypeAlias = NDArray[np.float64]
+Weights: TypeAlias = Callable[[Block], NDArray[Any]]  # the weight of every entry of a block
 
 _WIDTH = 5.0  # of the validating kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
@@ -143,8 +144,8 @@ class Validator:
         seen = None if self._seen is None else self._seen.scaled(data_range, level, dtype)
         return Validator(probes, precision=precision, missing=self._missing, seen=seen)
 
-    def judged(self, weights: NDArray[np.floating[Any]], *, sure: bool = True) -> "Validator":
-        """The validator that believes held-out entries by these weights, one for every entry of the tensor.
+    def judged(self, weights: Weights, *, sure: bool = True) -> "Validator":
+        """The validator that believes held-out entries by these weights.
 
         If that is not `sure`, some of them may be wrong: none counts for much.
         """
@@ -161,9 +162,9 @@ class Validator:
             seen=None if self._seen is None else self._seen.judged(weights, sure=sure),
         )
 
-    def _at_probes(self, weights: NDArray[np.floating[Any]]) -> Array64:
-        """The weights of the held-out entries, of those of all."""
-        found = [weights[np.ix_(*probe.index)].ravel()[probe.places] for probe in self._probes]
+    def _at_probes(self, weights: Weights) -> Array64:
+        """The weights of the held-out entries."""
+        found = [weights(probe.index).ravel()[probe.places] for probe in self._probes]
         return np.concatenate(found).astype(np.float64)
 
     def residuals(self, cores: Sequence[Core]) -> Array64:
@@ -199,7 +200,7 @@ class Validator:
         sizes = [float(weights @ squares) + least for squares in (before, after)]
         return Verdict(10 * log10(sizes[0] / sizes[1]), certainty, _DECIBEL * deviation / sizes[0])
 
-    def certainty_with_doubted(self, new: Array64, old: Array64, weights: NDArray[np.floating[Any]]) -> float:
+    def certainty_with_doubted(self, new: Array64, old: Array64, weights: Weights) -> float:
         """By how many standard errors a new model is better, if doubted entries count, too: those with little weight.
 
         Mean squares are compared, with a near and a far limit to what an entry may count, and both have to agree. With

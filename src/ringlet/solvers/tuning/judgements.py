@@ -1,0 +1,121 @@
+"""What a fit believes after a judgement, and the data without the entries that it does not believe."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.results.records import RunState
+from ringlet.solvers.base import Problem, first_look
+from ringlet.sources import ArraySource, Block, Source
+from ringlet.sources.memory import gather
+from ringlet.sources.wrapped import WrappingSource
+
+__all__ = ["LEAST_BELIEVED", "TRUSTED", "BelievedSource", "Judgement", "Kept", "WholeJudgement", "in_order"]
+
+TRUSTED = 0.5  # least probability of being right
+LEAST_BELIEVED = 0.2  # share of the observed entries: if fewer are, all count
+
+# Which entries of a block, with the axes in the given order, are believed, or may be right all the same.
+Kept: TypeAlias = Callable[[Block, tuple[int, ...] | None], NDArray[np.bool_]]
+
+
+class Judgement(Protocol):
+    """What is believed of every entry of a tensor.
+
+    An entry is believed from a probability of being right of `TRUSTED` on. One with a smaller probability is doubted,
+    and one with none is wrong, or is not observed.
+    """
+
+    @property
+    def doubts(self) -> bool:
+        """Whether there are doubted entries, as far as that is known."""
+        ...
+
+    def weights(self, block: Block) -> NDArray[np.float32]:
+        """Probability that an entry of a block is right."""
+        ...
+
+    def counted(self, problem: Problem, *, doubted: bool) -> Problem:
+        """The problem without the entries that are wrong, and without doubted ones unless these are asked for.
+
+        As it was if hardly any entry would be left.
+        """
+        ...
+
+    def state(self) -> RunState:
+        """What a judge needs to judge the same again."""
+        ...
+
+
+@dataclass(frozen=True)
+class BelievedSource(WrappingSource):
+    """A source in which entries that are not to count are missing."""
+
+    kept: Kept
+
+    def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Values of a block, and which of them are observed and count."""
+        values, observed = self.source.read(block, order)
+        kept = self.kept(block, order)
+        if observed is not None:
+            kept = kept & observed
+        return values, None if kept.all() else kept
+
+
+@dataclass(frozen=True, eq=False)
+class WholeJudgement:
+    """A judgement that holds the weights of all entries.
+
+    Attributes
+    ----------
+    source : Source
+        What was judged.
+    all_weights : float32 array
+        Probability of being right for every entry.
+    """
+
+    source: Source
+    all_weights: NDArray[np.float32]
+
+    @cached_property
+    def doubts(self) -> bool:
+        """Whether there are doubted entries."""
+        return bool(np.any((self.all_weights > 0) & (self.all_weights < TRUSTED)))
+
+    def weights(self, block: Block) -> NDArray[np.float32]:
+        """Probability that an entry of a block is right."""
+        return gather(self.all_weights, block)
+
+    def counted(self, problem: Problem, *, doubted: bool) -> Problem:
+        """The problem without the entries that are wrong, and without doubted ones unless these are asked for.
+
+        What was added to the data, to guide the ring in holes, has not been judged and stays.
+        """
+        source, kept = problem.source, self.all_weights > 0 if doubted else self.all_weights >= TRUSTED
+        _, observed = self.source.read((slice(None),) * kept.ndim)
+        if observed is not None:
+            kept |= ~observed
+        believed: Source
+        if isinstance(source, ArraySource):
+            kept = kept if source.mask is None else kept & source.mask
+            believed = replace(source, mask=kept)
+        else:
+            believed = BelievedSource(source, lambda block, order: gather(*in_order(kept, block, order)))
+        if np.count_nonzero(kept) < LEAST_BELIEVED * problem.survey.observed:
+            return problem
+        return replace(problem, source=believed, survey=first_look(believed, problem.executor))
+
+    def state(self) -> RunState:
+        """All weights."""
+        return {"path.weights": self.all_weights}
+
+
+def in_order(array: NDArray[Any], block: Block, order: tuple[int, ...] | None) -> tuple[NDArray[Any], Block]:
+    """An array and a block of it, with the axes in the given order."""
+    if order is None:
+        return array, block
+    return array.transpose(order), tuple([block[axis] for axis in order])

@@ -1,0 +1,116 @@
+"""What a fit makes of the probabilities that its entries are right: events, and what does no harm, are believed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.outlier_model import OutlierModel
+from ringlet.local.window import Entries
+from ringlet.ring.chain import Core
+from ringlet.ring.evaluate import dense_block
+from ringlet.solvers.tuning.judgements import TRUSTED
+from ringlet.sources import Source
+
+__all__ = ["DOUBTFUL", "MOST_DOUBTED", "JudgedPart", "beside_ring", "doubted_share"]
+
+MOST_DOUBTED = 0.25  # share of the entries that may be wrong without taking one of few values
+DOUBTFUL = np.float32(1e-6)  # least weight of an entry that may be right all the same
+_CLOSE = 0.005  # of the data's range: an entry that the ring comes so near does no harm, wrong or right
+_WHOLE = 0.6  # share of the entries of a fibre that are doubted if it is unlike all others as a whole,
+_CHANCE = 0.01  # and the greatest expected number of such fibres if entries were doubted at random
+_DEAD = 0.1  # of what the ring varies by along a fibre: one that varies less is dead, and no event
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPart:
+    """A part of a tensor that has been judged.
+
+    Attributes
+    ----------
+    entries : Entries
+    known : bool array
+        Which entries are observed.
+    atoms : bool array
+        Which take one of the few values of wrong ones.
+    weights : float32 array
+        Probability of being right; 0 where nothing is observed.
+    """
+
+    entries: Entries
+    known: NDArray[np.bool_]
+    atoms: NDArray[np.bool_]
+    weights: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, entries: Entries, weights: NDArray[np.float32], outliers: OutlierModel) -> "JudgedPart":
+        """A part with the weights that its neighbours say, and the model of its wrong entries."""
+        values, observed = entries.values, entries.observed
+        known = np.ones(values.shape, np.bool_) if observed is None else observed
+        return cls(entries, known, outliers.atoms[outliers.cell(np.where(known, values, 0))], weights)
+
+    @property
+    def doubted(self) -> NDArray[np.bool_]:
+        """Entries that are not trusted, and do not take one of the few values of wrong ones."""
+        return self.known & (self.weights < TRUSTED) & ~self.atoms
+
+    def with_events(self, share: float, parts: int = 1) -> "JudgedPart":
+        """The same with fibres believed that are wrong as a whole.
+
+        A day on which everything is unlike all other days is no error: more of its entries are doubted than chance
+        would have it. Entries that take one of the few values of wrong ones stay wrong, and so do those that hardly
+        vary where the ring does: a detector is dead.
+
+        Parameters
+        ----------
+        share : float
+            Of the observed entries of the tensor that are doubted.
+        parts : int
+            Number of parts of the tensor; fibres are those of a part.
+        """
+        from scipy.special import bdtrc  # here, because importing it takes a fifth of a second
+
+        doubted, event = self.doubted, np.zeros_like(self.known)
+        values = np.where(self.known, self.entries.values, 0)
+        for mode in range(doubted.ndim):
+            count = np.count_nonzero(self.known, axis=mode, keepdims=True)
+            wrong = np.count_nonzero(doubted, axis=mode, keepdims=True)
+            chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of so many wrong ones, or more
+            dead = _deviation(values, doubted, mode) < _DEAD * _deviation(self.entries.ring, doubted, mode)
+            event |= (wrong > _WHOLE * count) & (wrong > 1) & (chance * count.size * parts < _CHANCE) & ~dead
+        return replace(self, weights=np.where(event & doubted, np.float32(1), self.weights))
+
+    def settled(self, data_range: float) -> NDArray[np.float32]:
+        """The weights that a fit uses.
+
+        They are 0 where nothing is observed, and where an entry takes one of the few values of wrong ones and is not
+        trusted. Others that are not trusted may be right all the same, far from what the ring can describe yet: they
+        have at least a tiny weight.
+        """
+        weights, known, atoms = self.weights, self.known, self.atoms
+        weights = np.where(atoms, weights * (weights >= TRUSTED), np.maximum(weights, known * DOUBTFUL))
+        close = known & (np.abs(np.where(known, self.entries.values, 0) - self.entries.ring) <= _CLOSE * data_range)
+        return np.where(close, np.float32(1), weights)
+
+
+def doubted_share(parts: Sequence[JudgedPart]) -> float:
+    """Share of the observed entries of some parts that are doubted."""
+    doubted = sum(np.count_nonzero(part.doubted) for part in parts)
+    return doubted / max(sum(np.count_nonzero(part.known) for part in parts), 1)
+
+
+def beside_ring(source: Source, block: tuple[slice, ...], cores: Sequence[Core], data_range: float) -> Entries:
+    """A block of a source beside the ring, of which the cores are divided by a range."""
+    values, observed = source.read(block)
+    parts = [core[:, chosen, :] for core, chosen in zip(cores, block, strict=True)]
+    ring: NDArray[Any] = dense_block(parts) * cores[0].dtype.type(data_range)
+    return Entries(values, observed, ring)
+
+
+def _deviation(values: NDArray[Any], where: NDArray[np.bool_], mode: int) -> NDArray[np.float64]:
+    """Standard deviation of some entries along a mode."""
+    number = np.maximum(np.count_nonzero(where, axis=mode, keepdims=True), 1)
+    mean = np.sum(values, axis=mode, keepdims=True, where=where, dtype=np.float64) / number
+    return np.asarray(np.sqrt(np.sum((values - mean) ** 2, axis=mode, keepdims=True, where=where) / number))
