@@ -12,6 +12,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.local.bridging import Bridge, learn_bridge
+from ringlet.local.gain import Gain, Scores
+from ringlet.local.gap_kinds import kinds_of
 from ringlet.local.layout import Slices, Tile, spread_tiles
 from ringlet.local.neighbours import (
     Array32,
@@ -23,6 +26,7 @@ from ringlet.local.neighbours import (
     window_mean,
 )
 from ringlet.local.stacking import Stack, Training, fit_stack
+from ringlet.local.surface import Surface, learn_surface
 from ringlet.local.window import Window
 from ringlet.ring.arrays import Mapper
 
@@ -41,6 +45,8 @@ _FLAT = 0.01  # of the mean squared difference of neighbours: what is smaller is
 _LEAST_FLAT = 1e-12  # in squared units, for arrays without any difference
 _LEAST_MASS = np.float32(1e-6)  # of a window without its centre, where it holds nothing else
 _MOST_HIDDEN = 20_000  # entries from which filling is learned, about
+_NONE = -1  # of the halves
+_FEW_HIDDEN = 6_000  # of fewer, half tells whether what is learned from the others is any good
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,23 +61,27 @@ class Filling:
         A squared difference that is no edge.
     smooths_ring : bool
         Whether smoothed copies of the ring are among the predictions.
-    hidden : int
-        Number of the hidden entries.
-    ring_error, error : float
-        Mean squares at these, of the ring and of what was filled.
+    surface : Surface or None
+        If there is one, it is among the predictions.
+    bridge : Bridge or None
+        For gaps of a kind from which nothing was learned.
+    gain : Gain
+        What it gained at hidden entries.
     """
 
     first: Stack
     passes: tuple[Stack, ...]
     flat: float
     smooths_ring: bool
-    hidden: int
-    ring_error: float
-    error: float
+    surface: Surface | None
+    bridge: Bridge | None
+    gain: Gain
 
     def fill(self, window: Window, trusted: NDArray[np.bool_], mapper: Mapper = map) -> Array32:
         """The window's values, with predictions at all entries that are not trusted."""
         work = _Work(window, trusted, smooths_ring=self.smooths_ring)
+        work.lay(self.surface, mapper)
+        work.bridge(self.bridge)
         work.fill(self.first, work.neighbours, _FIRST_RADIUS, mapper)
         for stack in self.passes:
             work.fill(stack, partial(work.guided, self.flat), _PASS_RADIUS, mapper)
@@ -104,26 +114,46 @@ def learn_filling(
         Used like `map`, over tiles.
     """
     share = min(1.0, _MOST_HIDDEN / max(sum(map(np.count_nonzero, hidden)), 1))
+    surface = learn_surface(windows, trusted)
     lessons = []
     for window, known, away in zip(windows, trusted, hidden, strict=True):
         work = _Work(window, known & ~away, smooths_ring=smooths_ring)
+        work.lay(surface, mapper)
         tiles = spread_tiles(window.layout.tiles(0), share * away.size, rng)
         lessons.append(_Lesson(work, away, tiles, mapper))
-    ordered = bool(windows[0].layout.modes.ordered)
-    number = sum(lesson.number for lesson in lessons)
-    ring_error = sum(lesson.squares() for lesson in lessons) / max(number, 1)
+    bridge = _bridge(lessons, trusted)
+    first, passes, flat = _learned(lessons)
+    scores = [lesson.scores() for lesson in lessons]
+    number = sum(score.before.size for score in scores)
+    if number <= _FEW_HIDDEN:
+        for lesson in lessons:
+            lesson.divide(rng)
+        halves = []
+        for fold in range(2):
+            _learned(lessons, left_out=fold)
+            halves += [lesson.scores(fold) for lesson in lessons]
+        scores = halves
+    return Filling(
+        first, passes, flat, smooths_ring, surface, bridge, Gain.of(scores, learned_there=number > _FEW_HIDDEN)
+    )
+
+
+def _learned(lessons: Sequence["_Lesson"], left_out: int = _NONE) -> tuple[Stack, tuple[Stack, ...], float]:
+    """Learn at all hidden entries but those of one half: the first stack, the passes, and what is flat."""
+    for lesson in lessons:
+        lesson.begin(left_out)
     first = _step(lessons, [lesson.work.neighbours for lesson in lessons], _FIRST_RADIUS)
     flat = max(_FLAT * sum(lesson.mean_difference() for lesson in lessons) / len(lessons), _LEAST_FLAT)
-    error = sum(lesson.squares() for lesson in lessons) / max(number, 1)
+    error = sum(lesson.squares() for lesson in lessons)
     passes: list[Stack] = []
-    for _ in range(_PASSES if ordered else 0):
+    for _ in range(_PASSES if lessons[0].work.modes.ordered else 0):
         stack = _step(lessons, [partial(lesson.work.guided, flat) for lesson in lessons], _PASS_RADIUS)
-        now = sum(lesson.squares() for lesson in lessons) / max(number, 1)
+        now = sum(lesson.squares() for lesson in lessons)
         if now > (1 - _LEAST_PASS) * error:
             break
         passes.append(stack)
         error = now
-    return Filling(first, tuple(passes), flat, smooths_ring, number, ring_error, error)
+    return first, tuple(passes), flat
 
 
 class _Work:
@@ -132,9 +162,29 @@ class _Work:
     def __init__(self, window: Window, trusted: NDArray[np.bool_], *, smooths_ring: bool) -> None:
         self.window, self.modes = window, window.layout.modes
         self.trusted = trusted
-        self.array = window.ring + window.residuals * trusted
+        self._fixed = window.residuals * trusted  # what is not to be filled, less the ring
+        self._open = (~trusted).astype(np.float32)
+        self.begin()
         self.density = np.zeros_like(self.array)
         self._smooths_ring = smooths_ring and bool(self.modes.ordered)
+        self.surface: Array32 | None = None
+
+    def begin(self) -> None:
+        """As it was before anything was filled."""
+        self.array = self.window.ring + self._fixed
+
+    def lay(self, surface: Surface | None, mapper: Mapper) -> None:
+        """Let the values of a surface be among the predictions."""
+        if surface is not None:
+            self.surface = surface.through(self.window, self.trusted, mapper)
+
+    def bridge(self, bridge: Bridge | None) -> None:
+        """Fill some gaps by the surface alone."""
+        if bridge is not None and self.surface is not None:
+            bridged = bridge.kinds[kinds_of(self.trusted, self.modes)] & ~self.trusted
+            self._open -= bridged
+            self._fixed += self.surface * (bridged * np.float32(bridge.share))
+        self.begin()
 
     def fill(self, stack: Stack, columns: Columns, radius: int, mapper: Mapper) -> None:
         """Fill by stacked predictions of the ring's error."""
@@ -149,10 +199,10 @@ class _Work:
 
     def filled(self, columns: Array32, stack: Stack, tile: Tile) -> Array32:
         """What comes out in a tile."""
-        here, trusted = tile.inner, self.trusted[tile.inner]
+        here = tile.inner
         detail = stack.predict(columns, self.density[here])
-        detail *= ~trusted
-        detail += self.window.residuals[here] * trusted
+        detail *= self._open[here]
+        detail += self._fixed[here]
         detail += self.window.ring[here]
         return detail
 
@@ -162,14 +212,17 @@ class _Work:
         residuals = self.window.residuals[tile.outer]
         said = neighbour_predictions(residuals * weights, weights, self.modes, _LEVELS, tile.core)
         self.density[tile.inner] = said.density
+        columns = [said.columns]
+        if self.surface is not None:
+            columns.append(self.surface[tile.inner][None])
         if not self._smooths_ring:
-            return said.columns
+            return np.concatenate(columns)
         ring = self.window.ring[tile.outer]
         smooth, wide = [], ring
         for level in range(_ROUGHNESS_LEVELS):
             wide = window_mean(wide, self.modes.ordered, 1, first=level)
             smooth.append(wide[tile.core] / self._window_mass(ring, level + 1, tile.core) - ring[tile.core])
-        return np.concatenate([said.columns, np.stack(smooth)])
+        return np.concatenate([*columns, np.stack(smooth)])
 
     def guided(self, flat: float, tile: Tile) -> Array32:
         """Predictions of the ring's error by the filled array itself."""
@@ -224,7 +277,30 @@ class _Lesson:
     def __init__(self, work: _Work, hidden: NDArray[np.bool_], tiles: Sequence[Tile], mapper: Mapper) -> None:
         self.work, self._tiles, self._mapper = work, tiles, mapper
         self._hidden = [np.flatnonzero(hidden[tile.inner]) for tile in tiles]
-        self.number = sum(places.size for places in self._hidden)
+        self._halves = [np.zeros(places.size, np.int8) for places in self._hidden]
+        self._left_out = _NONE
+
+    def divide(self, rng: np.random.Generator) -> None:
+        """Draw halves of the hidden entries."""
+        self._halves = [rng.integers(0, 2, places.size, np.int8) for places in self._hidden]
+
+    def begin(self, left_out: int) -> None:
+        """Begin anew, and leave one half out of learning."""
+        self.work.begin()
+        self._left_out = left_out
+
+    def kinds(self) -> list[NDArray[np.uint8]]:
+        """Of the hidden entries."""
+        kinds = kinds_of(self.work.trusted, self.work.modes)
+        return [kinds[tile.inner].ravel()[places] for tile, places in zip(self._tiles, self._hidden, strict=True)]
+
+    def laid(self) -> list[tuple[Array32, Array32]]:
+        """The surface and the residuals at the hidden entries, both less the ring."""
+        arrays = (self.work.surface, self.work.window.residuals)
+        return [
+            tuple(array[tile.inner].ravel()[places] for array in arrays)
+            for tile, places in zip(self._tiles, self._hidden, strict=True)
+        ]
 
     def columns(self, columns: Columns, radius: int) -> list[Array32]:
         """Predictions in every tile."""
@@ -232,9 +308,10 @@ class _Lesson:
 
     def trainings(self, columns: Sequence[Array32]) -> Iterator[Training]:
         """Predictions at hidden entries."""
-        for said, tile, places in zip(columns, self._tiles, self._hidden, strict=True):
-            density, residuals = self.work.density[tile.inner], self.work.window.residuals[tile.inner]
-            yield Training.of(said, density, residuals, np.ones(density.shape, np.float32), places)
+        for said, tile, places, weights in zip(columns, self._tiles, self._hidden, self._counted(), strict=True):
+            density, residuals = self.work.density[tile.inner].ravel(), self.work.window.residuals[tile.inner].ravel()
+            picked = said.reshape(len(said), -1)[:, places].T
+            yield Training(picked, density[places], residuals[places], weights)
 
     def fill(self, columns: Sequence[Array32], stack: Stack) -> None:
         """Fill the tiles."""
@@ -246,16 +323,46 @@ class _Lesson:
         return float(np.mean(list(self._mapper(self.work.mean_difference, self._with_halo(_PASS_RADIUS)))))
 
     def squares(self) -> float:
-        """Sum of squares of what is filled minus data, at hidden entries."""
-        total = 0.0
+        """Sum of squares of what is filled minus data, at the hidden entries that count."""
+        return sum(
+            float(np.sum(weights * errors**2, dtype=np.float64))
+            for weights, (_, errors) in zip(self._counted(), self._errors(), strict=True)
+        )
+
+    def scores(self, half: int | None = None) -> Scores:
+        """Errors at hidden entries, or at half of them, before and after."""
+        before, after = (np.concatenate(parts) for parts in zip(*self._errors(), strict=True))
+        if half is None:
+            return Scores(before, after)
+        chosen = np.concatenate(self._halves) == half
+        return Scores(before[chosen], after[chosen])
+
+    def _errors(self) -> Iterator[tuple[Array32, Array32]]:
+        """Ring minus data, and what is filled minus data."""
         for tile, places in zip(self._tiles, self._hidden, strict=True):
             here, window = tile.inner, self.work.window
-            errors = (self.work.array[here] - window.ring[here] - window.residuals[here]).ravel()[places]
-            total += float(np.sum(errors**2, dtype=np.float64))
-        return total
+            residuals = window.residuals[here].ravel()[places]
+            yield residuals, (self.work.array[here] - window.ring[here]).ravel()[places] - residuals
+
+    def _counted(self) -> list[Array32]:
+        """Which hidden entries count in learning: 1 or 0."""
+        return [(half != self._left_out).astype(np.float32) for half in self._halves]
 
     def _with_halo(self, radius: int) -> list[Tile]:
         return [self.work.window.layout.with_halo(tile, radius) for tile in self._tiles]
+
+
+def _bridge(lessons: Sequence[_Lesson], trusted: Sequence[NDArray[np.bool_]]) -> Bridge | None:
+    """Bridge gaps of kinds that no hidden entry has."""
+    if lessons[0].work.surface is None:
+        return None
+    missing = [kinds_of(known, lesson.work.modes)[~known] for lesson, known in zip(lessons, trusted, strict=True)]
+    hidden = [part for lesson in lessons for part in lesson.kinds()]
+    laid = [pair for lesson in lessons for pair in lesson.laid()]
+    bridge = learn_bridge(missing, hidden, *zip(*laid, strict=True))
+    for lesson in lessons:
+        lesson.work.bridge(bridge)
+    return bridge
 
 
 def _step(lessons: Sequence[_Lesson], columns: Sequence[Columns], radius: int) -> Stack:

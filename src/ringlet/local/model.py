@@ -23,7 +23,6 @@ __all__ = ["HALO", "TRUSTED", "Clean", "LocalModel", "learn"]
 HALO = JUDGING_HALO + max(FILLING_RADIUS, JUDGING_RADIUS)  # entries around a block that decide about it
 _HIDDEN = 0.05  # share of the trusted entries that are hidden to learn filling, if the ring has seen all
 _LEAST_UNSEEN = 300  # entries from which filling is learned, if they were kept from the ring
-_COEFFICIENTS = 60  # about: what is learned gains this number over that of hidden entries by chance
 _LEAST_GAIN = 0.01  # of the mean square at hidden entries: less detail than that is none,
 _LEAST_SEEN_GAIN = 0.1  # where the ring has seen them, as its errors there are not what they are elsewhere
 
@@ -85,9 +84,7 @@ class LocalModel:
     @property
     def detail_pays(self) -> bool:
         """Whether the detail was nearer to hidden entries than the ring alone."""
-        chance = _COEFFICIENTS / max(self.filling.hidden, 1)
-        least = _LEAST_GAIN if self.filling.smooths_ring else _LEAST_SEEN_GAIN
-        return self.filling.error < (1 - least - chance) * self.filling.ring_error
+        return self.filling.gain.pays(_LEAST_GAIN if self.filling.smooths_ring else _LEAST_SEEN_GAIN)
 
     def apply(self, entries: Entries, mapper: Mapper = map) -> Clean:
         """Judge and fill a block.
