@@ -310,7 +310,7 @@ class _Lesson:
         """Predictions at hidden entries."""
         for said, tile, places, weights in zip(columns, self._tiles, self._hidden, self._counted(), strict=True):
             density, residuals = self.work.density[tile.inner].ravel(), self.work.window.residuals[tile.inner].ravel()
-            picked = said.reshape(len(said), -1)[:, places].T
+            picked = said.reshape(len(said), density.size)[:, places].T
             yield Training(picked, density[places], residuals[places], weights)
 
     def fill(self, columns: Sequence[Array32], stack: Stack) -> None:

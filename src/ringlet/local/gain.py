@@ -10,7 +10,7 @@ from ringlet.local.neighbours import Array32
 __all__ = ["Gain", "Scores"]
 
 _COEFFICIENTS = 60  # about: where they were learned they gain this number over that of entries by chance
-_STANDARD_ERRORS = 2.0  # that a gain must have elsewhere
+_STANDARD_ERRORS = 1.0  # that a gain must have elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +37,13 @@ class Gain:
         Of the ring's mean square; negative where it is farther.
     chance : float
         What chance may have gained.
+    error : float
+        Mean square after.
     """
 
     share: float
     chance: float
+    error: float
 
     @classmethod
     def of(cls, scores: Sequence[Scores], *, learned_there: bool) -> "Gain":
@@ -59,10 +62,10 @@ class Gain:
         )
         ring, gains = float(np.sum(before**2)), before**2 - after**2
         if not ring > 0:
-            return cls(0.0, 0.0)
+            return cls(0.0, 0.0, 0.0)
         error = float(np.std(gains)) * len(gains) ** 0.5 / ring
         chance = _COEFFICIENTS / len(gains) if learned_there else _STANDARD_ERRORS * error
-        return cls(float(gains.sum()) / ring, chance)
+        return cls(float(gains.sum()) / ring, chance, float(np.mean(after**2)))
 
     def pays(self, least: float) -> bool:
         """Whether more than this share is gained, beyond chance."""

@@ -13,7 +13,7 @@ from ringlet.local.layout import Tile
 from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales
 from ringlet.local.modes import NeighbourModes
 from ringlet.local.neighbours import Array32
-from ringlet.local.noise import noise_variance
+from ringlet.local.noise import Noise, noise_variance
 from ringlet.local.outlier_model import OutlierModel
 from ringlet.local.window import Entries, Window
 from ringlet.ring.arrays import Mapper
@@ -57,14 +57,19 @@ class LocalModel:
     last : Round
         For what is said of trusted entries in the end.
     filling : Filling
-    noise : float
-        Variance of the data's noise, in squared units of the model and of the scales of slices.
+    measured : Noise
+        Of the data, in squared units of the model and of the scales of slices.
     """
 
     judging: JudgingModel
     last: Round
     filling: Filling
-    noise: float
+    measured: Noise
+
+    @property
+    def noise(self) -> float:
+        """Variance of the data's noise."""
+        return self.measured.variance
 
     @property
     def modes(self) -> NeighbourModes:
@@ -102,14 +107,14 @@ class LocalModel:
         trusted = weights > TRUSTED
         filled = self.filling.fill(window, trusted, mapper)
         filled -= errors * trusted
-        shares = np.empty_like(weights)
+        shares = np.zeros_like(weights)
         scale = LocalScale.of(errors, weights, trust.calm, layout, self.last.variance, self.last.scales)
 
         def work(tile: Tile) -> None:
             noisy = np.float32(self.noise) / np.maximum(scale.variance(tile, relative=True), np.float32(1e-30))
             shares[tile.inner] = (np.float32(1) - np.minimum(noisy, 1)) * weights[tile.inner]
 
-        for _ in mapper(work, layout.tiles(SCALE_RADIUS)):
+        for _ in mapper(work, [] if self.measured.is_all else layout.tiles(SCALE_RADIUS)):
             pass
         predicted = layout.restored(filled).astype(np.float64)
         predicted *= window.unit
@@ -162,8 +167,8 @@ def _learn_filling(judged: Judged, rng: np.random.Generator, mapper: Mapper) -> 
     return learn_filling(judged.windows, trusted, hidden, smooths_ring=honest, rng=rng, mapper=mapper)
 
 
-def _noise(judged: Judged, errors: Sequence[Array32], scales: SliceScales) -> float:
-    """Variance of the noise, relative to the scales of slices. Entries at an end of the range do not count."""
+def _noise(judged: Judged, errors: Sequence[Array32], scales: SliceScales) -> Noise:
+    """The noise, relative to the scales of slices. Entries at an end of the range do not count."""
     last = judged.model.outliers.masses.size - 1
     weights = [
         trust.weights * ((window.cells > 0) & (window.cells < last))
