@@ -11,7 +11,7 @@ from ringlet.local.neighbours import Array32, slice_sum, window_mean
 __all__ = ["KINDS", "kinds_of"]
 
 _DENSITIES = (  # between kinds, in windows of 3 and of 7 entries
-    np.array([0.02, 0.3, 0.7], np.float32),
+    np.array([0.02, 0.15, 0.3, 0.45, 0.6, 0.8], np.float32),
     np.array([0.02, 0.08, 0.2, 0.4, 0.6, 0.8, 0.95], np.float32),
 )
 _OTHERS = np.array([0.01, 0.99], np.float32)  # share of the other slices: none, some, all
