@@ -82,8 +82,8 @@ def noise_variance(
     calm = [weight * (mean <= middle) for (mean, _), weight in zip(local, weights, strict=True)]
     nugget = min(_nugget(residuals, calm, mode) for mode in modes)
     by_chance = 2 * float(gammainc(freedom / 2 + 1, gammaincinv(freedom / 2, 0.5)))  # mean of the calmer half of noise
-    squares = np.concatenate([error.ravel()[there] ** 2 for error, there in zip(errors, trusted, strict=True)])
-    typical = float(squares[squares <= np.quantile(squares, _NEARLY_ALL)].mean())
+    found = np.concatenate([error.ravel()[there] ** 2 for error, there in zip(errors, trusted, strict=True)])
+    typical = float(found[found <= np.quantile(found, _NEARLY_ALL)].mean())
     return Noise(max(0.0, min(calmest, nugget)), is_all=min(calmest, nugget / by_chance) >= typical > 0)
 
 
