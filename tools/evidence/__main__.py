@@ -39,7 +39,7 @@ def _run(command: list[str]) -> None:
     files = [Path(word[2:]) for word in command if word.startswith("> ")]
     print("ringlet", *command, flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "ringlet.cli.main", *words], check=True, stdout=subprocess.PIPE if files else None
+        [sys.executable, "-m", "ringlet", *words], check=True, stdout=subprocess.PIPE if files else None
     )
     for file in files:
         file.write_bytes(done.stdout)
