@@ -1,7 +1,8 @@
 """Entries that are missing or wrong: the ring, and what trusted entries around say of its error.
 
-First the stacked predictions of neighbours. Then a few passes over the filled array, in which directions along which
-it changes least count most: along an edge, not across it.
+First the stacked predictions of neighbours and of a smooth surface. Gaps that are wider than those from which the stack
+was learned get the surface alone, as far as it is to be believed. Then a few passes over the filled array, in which
+directions along which it changes least count most: along an edge, not across it.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ __all__ = ["FILLING_RADIUS", "Filling", "learn_filling"]
 
 _PASSES = 3  # over the filled array, at most
 _LEAST_PASS = 0.002  # of the mean square at hidden entries: a pass that gains less is not made
-FILLING_RADIUS = FIRST_RADIUS + PASS_RADIUS * _PASSES
+FILLING_RADIUS = FIRST_RADIUS + PASS_RADIUS * _PASSES  # a surface looks farther, where holes are wide
 _FLAT = 0.01  # of the mean squared difference of neighbours: what is smaller is no edge
 _LEAST_FLAT = 1e-12  # in squared units, for arrays without any difference
 _MOST_HIDDEN = 20_000  # entries from which filling is learned, about

@@ -29,7 +29,7 @@ _MOST_ENTRIES = 1 << 22  # that all windows together, or a tile, look at: about 
 _LEAST_ENTRIES = 1 << 20  # however small the budget: smaller tiles would look at most entries many times
 _ENTRY_BYTES = 160  # of a budget for every entry that is looked at; a third is left for reading and results
 _WINDOWS = 4  # of data with more entries; others are one window
-_HALO = min(HALO, 28)  # of a tile: what lies beyond changes numbers by less than 1e-8 of the range
+_HALO = min(HALO, 28)  # of a tile: what lies beyond changes numbers by less than 1e-8 of the range, but in wide holes
 _KEPT_TILES = 2
 _LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like cannot be told
 
