@@ -5,6 +5,9 @@ BIN := .venv/bin
 # tests of the other.
 SPLIT := -n 2 --dist worksteal
 
+# Tests start hundreds of processes, and each would compile all modules that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint types layers unit coverage test-min test-versions soak tables docs docs-check release-check format clean
 
 # The environment of the tests where there is one; else a smaller one, which is ready sooner.

@@ -33,14 +33,14 @@ def test_a_photo_gains_many_decibels_by_one_command(tmp_path, run, photo, ruin):
 
 
 def test_a_video_keeps_its_shape_and_frame_rate_and_gets_clean(tmp_path, run, photo, ruin):
-    clean = np.stack([photo * (0.7 + 0.3 * np.cos(t / 4)) for t in range(12)], axis=3).astype(np.uint8)
+    clean = np.stack([photo[::2, ::2] * (0.7 + 0.3 * np.cos(t / 4)) for t in range(12)], axis=3).astype(np.uint8)
     rate = Fraction(30000, 1001)
     # Noise of single entries would not survive the encoding: wrong blocks do.
     damaged = clean.copy()
     rng = np.random.default_rng(0)
     for t in range(12):
-        for row, column in rng.integers(0, (112, 152), size=(30, 2)):
-            damaged[row : row + 8, column : column + 8, :, t] = 255 * (t % 2)
+        for row, column in rng.integers(0, (56, 76), size=(30, 2)):
+            damaged[row : row + 4, column : column + 4, :, t] = 255 * (t % 2)
     write_video(tmp_path / "in.mp4", (damaged[..., t] for t in range(12)), rate)
     before = load(tmp_path / "in.mp4")
     result = run("restore", tmp_path / "in.mp4", "-o", tmp_path / "out.mp4", "--rank", "5,5,3,3", *RING)
@@ -85,8 +85,7 @@ def test_a_mask_picture_hides_what_is_black_in_it(tmp_path, run, photo):
     assert np.abs(inside - photo[hole == 0]).mean() < 15
 
 
-@pytest.mark.parametrize("name", ["out.png", "out.npy", "out.zarr"])
-def test_keep_leaves_trusted_pixels_as_they_are(tmp_path, run, photo, name):
+def test_keep_leaves_trusted_pixels_as_they_are(tmp_path, run, photo):
     rng = np.random.default_rng(0)
     photo = np.clip(photo + rng.integers(-9, 10, photo.shape), 0, 255).astype(np.uint8)  # detail that no ring can hold
     lost, wrong = (rng.random(photo.shape[:2]) < share for share in (0.1, 0.03))
@@ -97,22 +96,23 @@ def test_keep_leaves_trusted_pixels_as_they_are(tmp_path, run, photo, name):
     write_array(tmp_path / "known.png", ~lost)
     options = ["--mask", tmp_path / "known.png", "--rank", "8,8,3"]
     assert run("restore", tmp_path / "in.png", "-o", tmp_path / "model.png", *options, *RING).exit_code == 0
-    result = run(
-        "restore", tmp_path / "in.png", "-o", tmp_path / name, "--keep", "always", "--detail", "never", *options
-    )
-    assert result.exit_code == 0, result.stderr
-    kept, model = load(tmp_path / name).array, load(tmp_path / "model.png").array
-    np.testing.assert_array_equal(kept[lost], model[lost])
-    same = kept == damaged
-    np.testing.assert_array_equal(kept[~same], model[~same])
-    assert same[~lost & ~wrong].mean() > 0.9
-    assert same[wrong].mean() < 0.1
-    assert psnr(kept, photo, 255) > psnr(model, photo, 255) + 3
+    for name in ("out.png", "out.npy", "out.zarr"):
+        result = run(
+            "restore", tmp_path / "in.png", "-o", tmp_path / name, "--keep", "always", "--detail", "never", *options
+        )
+        assert result.exit_code == 0, result.stderr
+        kept, model = load(tmp_path / name).array, load(tmp_path / "model.png").array
+        np.testing.assert_array_equal(kept[lost], model[lost])
+        same = kept == damaged
+        np.testing.assert_array_equal(kept[~same], model[~same])
+        assert same[~lost & ~wrong].mean() > 0.9
+        assert same[wrong].mean() < 0.1
+        assert psnr(kept, photo, 255) > psnr(model, photo, 255) + 3
 
 
 def test_refine_is_that_of_the_function(tmp_path, run, photo):
-    damaged = photo.copy()
-    damaged[np.random.default_rng(1).random(photo.shape) < 0.1] = 255
+    damaged = photo[::2, ::2].copy()
+    damaged[np.random.default_rng(1).random(damaged.shape) < 0.1] = 255
     write_array(tmp_path / "in.png", damaged)
     result = run("restore", tmp_path / "in.png", "-o", tmp_path / "out.npy", "--rank", "4", "--refine", "patches")
     assert result.exit_code == 0, result.stderr

@@ -12,13 +12,18 @@ X = np.add.outer(np.add.outer(np.arange(8.0), np.arange(7.0)), np.arange(6.0))
 X[1, 2, 3] = 500.0
 MASK = np.ones(X.shape, bool)
 MASK[4, 4, 4] = False
-FIT = decompose(X, 3, mask=MASK, solver=AWRTRD(smooth=0.0, sweeps=60, loss="correntropy"))
 PLAIN = {"detail": "never", "keep": "always"}  # the data where the kernel trusts them, the ring elsewhere
 
 
-def expected_weights():
-    residual = X - np.asarray(FIT.ring)
-    return np.where(MASK, np.exp(-(residual**2) / (2 * FIT.sigma**2)), np.nan)
+@pytest.fixture(scope="module")
+def kernel_fit():
+    """A fit with a kernel, which trusts all entries but one."""
+    return decompose(X, 3, mask=MASK, solver=AWRTRD(smooth=0.0, sweeps=60, loss="correntropy"))
+
+
+def expected_weights(kernel_fit):
+    residual = X - np.asarray(kernel_fit.ring)
+    return np.where(MASK, np.exp(-(residual**2) / (2 * kernel_fit.sigma**2)), np.nan)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +40,8 @@ def expected_weights():
         (4, 4, 4),
     ],
 )
-def test_weights_of_a_block_are_those_of_its_residuals(index):
-    np.testing.assert_allclose(FIT.weights(index), expected_weights()[index], rtol=1e-10, atol=1e-12)
+def test_weights_of_a_block_are_those_of_its_residuals(kernel_fit, index):
+    np.testing.assert_allclose(kernel_fit.weights(index), expected_weights(kernel_fit)[index], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -53,27 +58,27 @@ def test_weights_of_a_block_are_those_of_its_residuals(index):
         (0, [1, 2], 3),
     ],
 )
-def test_the_axes_lie_as_those_of_the_ring(index):
+def test_the_axes_lie_as_those_of_the_ring(kernel_fit, index):
     """An index array that stands apart from an integer comes first, as in NumPy."""
-    weights, restored = expected_weights(), np.where(MASK, X, 0)
-    restored[[1, 4], [2, 4], [3, 4]] = np.asarray(FIT.ring)[[1, 4], [2, 4], [3, 4]]
-    np.testing.assert_allclose(FIT.weights(index), weights[index], rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(FIT.restored(index, **PLAIN), restored[index], rtol=1e-14)
-    assert FIT.weights(index).shape == FIT.ring[index].shape
+    weights, restored = expected_weights(kernel_fit), np.where(MASK, X, 0)
+    restored[[1, 4], [2, 4], [3, 4]] = np.asarray(kernel_fit.ring)[[1, 4], [2, 4], [3, 4]]
+    np.testing.assert_allclose(kernel_fit.weights(index), weights[index], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(kernel_fit.restored(index, **PLAIN), restored[index], rtol=1e-14)
+    assert kernel_fit.weights(index).shape == kernel_fit.ring[index].shape
 
 
-def test_outliers_weigh_nothing_missing_is_nan():
-    assert FIT.weights((1, 2, 3)) < 1e-6
-    assert np.isnan(FIT.weights((4, 4, 4)))
-    assert np.nanmin(np.delete(FIT.weights().ravel(), np.ravel_multi_index((1, 2, 3), X.shape))) > 0.5
+def test_outliers_weigh_nothing_missing_is_nan(kernel_fit):
+    assert kernel_fit.weights((1, 2, 3)) < 1e-6
+    assert np.isnan(kernel_fit.weights((4, 4, 4)))
+    assert np.nanmin(np.delete(kernel_fit.weights().ravel(), np.ravel_multi_index((1, 2, 3), X.shape))) > 0.5
 
 
 @pytest.mark.parametrize("index", [..., (slice(1, 5), ..., 3), (1, 2, 3), (4, 4, 4), (2, 2, 2), ([1, 4], slice(2, 5))])
-def test_restored_are_the_data_but_for_what_is_missing_or_wrong(index):
+def test_restored_are_the_data_but_for_what_is_missing_or_wrong(kernel_fit, index):
     expected = X.copy()
     for place in ((1, 2, 3), (4, 4, 4)):
-        expected[place] = np.asarray(FIT.ring)[place]
-    np.testing.assert_allclose(FIT.restored(index, **PLAIN), expected[index], rtol=1e-14)
+        expected[place] = np.asarray(kernel_fit.ring)[place]
+    np.testing.assert_allclose(kernel_fit.restored(index, **PLAIN), expected[index], rtol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
@@ -91,8 +96,8 @@ def test_restored_have_the_dtype_and_the_digits_of_the_data(dtype):
     np.testing.assert_array_equal(restored[trusted], x[trusted])
 
 
-def test_no_indices_give_nothing():
-    assert FIT.weights([]).shape == (0, 7, 6)
+def test_no_indices_give_nothing(kernel_fit):
+    assert kernel_fit.weights([]).shape == (0, 7, 6)
 
 
 def test_least_squares_trusts_everything():
@@ -100,9 +105,9 @@ def test_least_squares_trusts_everything():
     assert (fit.weights() == 1.0).all()
 
 
-def test_out_of_range_indices_are_errors():
+def test_out_of_range_indices_are_errors(kernel_fit):
     with pytest.raises(IndexError):
-        FIT.weights((8, 0, 0))
+        kernel_fit.weights((8, 0, 0))
 
 
 def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
@@ -118,6 +123,6 @@ def test_the_share_of_outliers_is_told_from_blocks_of_chunks():
     "index",
     [(0, 0, 0, 0), 1.5, None, True, np.ones(7, bool), (..., ...)],
 )
-def test_wrong_weight_indices_are_refused(index):
+def test_wrong_weight_indices_are_refused(kernel_fit, index):
     with pytest.raises(IndexingError, match="index"):
-        FIT.weights(index)
+        kernel_fit.weights(index)

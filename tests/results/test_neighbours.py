@@ -14,17 +14,22 @@ PHOTO = data.astronaut()[60:220, 140:320]
 HIT = RNG.random(PHOTO.shape) < 0.2
 DAMAGED = np.where(HIT, 255 * RNG.integers(0, 2, PHOTO.shape), PHOTO).astype(np.uint8)
 KNOWN = RNG.random(PHOTO.shape) < 0.6
-FIT = decompose(DAMAGED, mask=KNOWN, loss="learned")
 
 
-def test_salt_and_pepper_are_replaced_by_more_than_the_ring():
-    restored = psnr(FIT.restored(), PHOTO, 255)
-    assert restored > psnr(np.asarray(FIT.ring), PHOTO, 255) + 2.5
-    assert restored > psnr(FIT.restored(detail="never"), PHOTO, 255) + 1
+@pytest.fixture(scope="module")
+def photo_fit():
+    """A photo of which some pixels are missing and some wrong, judged."""
+    return decompose(DAMAGED, mask=KNOWN, loss="learned")
 
 
-def test_weights_are_probabilities_of_being_right():
-    weights = FIT.weights()
+def test_salt_and_pepper_are_replaced_by_more_than_the_ring(photo_fit):
+    restored = psnr(photo_fit.restored(), PHOTO, 255)
+    assert restored > psnr(np.asarray(photo_fit.ring), PHOTO, 255) + 2.5
+    assert restored > psnr(photo_fit.restored(detail="never"), PHOTO, 255) + 1
+
+
+def test_weights_are_probabilities_of_being_right(photo_fit):
+    weights = photo_fit.weights()
     assert np.array_equal(np.isnan(weights), ~KNOWN)
     gross = KNOWN & (np.abs(DAMAGED.astype(int) - PHOTO) > 25)
     assert np.mean(weights[gross] < 0.5) > 0.97
@@ -32,36 +37,36 @@ def test_weights_are_probabilities_of_being_right():
 
 
 @pytest.mark.parametrize("fdr", [0.05, 0.2])
-def test_outliers_of_salt_and_pepper_are_as_sure_as_asked_for(fdr):
-    found, wrong = FIT.outliers(fdr=fdr), KNOWN & (DAMAGED != PHOTO)
+def test_outliers_of_salt_and_pepper_are_as_sure_as_asked_for(photo_fit, fdr):
+    found, wrong = photo_fit.outliers(fdr=fdr), KNOWN & (DAMAGED != PHOTO)
     assert 1 - wrong[found].mean() < 1.6 * fdr
     assert found[wrong].mean() > 0.95
 
 
-def test_the_model_of_wrong_values_knows_salt_and_pepper():
-    model = FIT.outlier_model
+def test_the_model_of_wrong_values_knows_salt_and_pepper(photo_fit):
+    model = photo_fit.outlier_model
     assert 0.15 < model.share < 0.25
     assert sorted(atom.value for atom in model.atoms[:2]) == [0, 255]
     assert "frequent values" in repr(model)
     assert [len(scales) for scales in model.mode_scales] == list(PHOTO.shape)
-    assert FIT.outlier_share == pytest.approx(np.nanmean(FIT.weights() < 0.5) / KNOWN.mean(), rel=0.2)
+    assert photo_fit.outlier_share == pytest.approx(np.nanmean(photo_fit.weights() < 0.5) / KNOWN.mean(), rel=0.2)
 
 
-def test_keep_says_what_becomes_of_trusted_entries():
-    trusted = np.nan_to_num(FIT.weights()) > 0.5
-    np.testing.assert_array_equal(FIT.restored(keep="always")[trusted], DAMAGED[trusted])
-    assert not np.array_equal(FIT.restored(keep="never")[trusted], DAMAGED[trusted])
+def test_keep_says_what_becomes_of_trusted_entries(photo_fit):
+    trusted = np.nan_to_num(photo_fit.weights()) > 0.5
+    np.testing.assert_array_equal(photo_fit.restored(keep="always")[trusted], DAMAGED[trusted])
+    assert not np.array_equal(photo_fit.restored(keep="never")[trusted], DAMAGED[trusted])
     np.testing.assert_array_equal(
-        FIT.restored(detail="never", keep="never"), np.clip(np.rint(np.asarray(FIT.ring)), 0, 255)
+        photo_fit.restored(detail="never", keep="never"), np.clip(np.rint(np.asarray(photo_fit.ring)), 0, 255)
     )
-    np.testing.assert_array_equal(FIT.restored(keep=True), FIT.restored(keep="always"))
+    np.testing.assert_array_equal(photo_fit.restored(keep=True), photo_fit.restored(keep="always"))
 
 
 @pytest.mark.parametrize("wrong", [{"detail": "some"}, {"keep": 1}, {"keep": None}])
-def test_other_options_are_named(wrong):
+def test_other_options_are_named(photo_fit, wrong):
     ((name, value),) = wrong.items()
     with pytest.raises(ArgumentError, match=f"{name}={value!r}"):
-        FIT.restored(0, **wrong)
+        photo_fit.restored(0, **wrong)
 
 
 def test_noise_is_not_made_worse():
@@ -74,15 +79,22 @@ def test_noise_is_not_made_worse():
     assert np.sqrt(np.mean((fit.restored() - truth) ** 2)) < 0.05
 
 
+@pytest.fixture(scope="module")
+def whole(photo_fit):
+    """Restored entries, weights and outliers of the whole photo."""
+    return photo_fit.restored(), photo_fit.weights(), photo_fit.outliers()
+
+
 @pytest.mark.parametrize(
     "index",
     [3, (slice(20, 90, 7), slice(None), 1), ([5, 2, 150], slice(3, 9)), ([1, 2], [3, 4]), (slice(None, None, -3),)],
     ids=str,
 )
-def test_a_block_is_a_part_of_the_whole(index):
-    np.testing.assert_array_equal(FIT.restored(index), FIT.restored()[index])
-    np.testing.assert_array_equal(FIT.weights(index), FIT.weights()[index])
-    np.testing.assert_array_equal(FIT.outliers(index), FIT.outliers()[index])
+def test_a_block_is_a_part_of_the_whole(photo_fit, whole, index):
+    restored, weights, outliers = whole
+    np.testing.assert_array_equal(photo_fit.restored(index), restored[index])
+    np.testing.assert_array_equal(photo_fit.weights(index), weights[index])
+    np.testing.assert_array_equal(photo_fit.outliers(index), outliers[index])
 
 
 def test_a_store_gives_what_an_array_gives(tmp_path):

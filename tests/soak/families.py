@@ -168,13 +168,23 @@ def _kill(process):
         return
 
 
-def _suite(*paths):
-    """Tests of the suite, as cases of the soak."""
+def _suite(*paths, which="not long"):
+    """Tests of the suite, as cases of the soak; `which` is a choice by marks, as pytest takes it."""
 
     def run(_first, _count):
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder, "report.xml")
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}"]
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "-m",
+                which,
+                f"--junit-xml={report}",
+            ]
             subprocess.run(
                 [*command, *(str(_TESTS / path) for path in paths)], capture_output=True, check=False, cwd=_TESTS.parent
             )
@@ -189,6 +199,7 @@ def _suite(*paths):
     return run
 
 
+LONG = ("solvers", "results", "local", "cli", "bench", "experiments")  # where tests are marked as long
 _DISKS = len(full_disks.KINDS) * len(full_disks.SIZES)
 
 
@@ -245,5 +256,6 @@ FAMILIES = (
     _tests("process", "R16", "signals and exit codes of the command", "cli/test_process.py"),
     _tests("threads", "R17", "the same bits on threads and clusters", "execution"),
     _tests("locks", "R18", "several processes on one checkpoint", "store/test_checkpoint.py"),
+    Family("long", "R3", "tests of larger data than those of the suite", 1, 1, (), LONG, _suite(*LONG, which="long")),
     Family("leaks", "R20", "small fits one after the other", 1000, 200, ("ringlet.api",), _CASES),
 )

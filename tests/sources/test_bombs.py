@@ -19,7 +19,7 @@ import scipy.io
 import zarr
 from numcodecs import BZ2, LZMA, Blosc, Zlib, Zstd
 
-from limited import run_limited
+from limited import LimitedProcesses
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.sources.files import load
 
@@ -27,6 +27,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of memor
 
 LOAD = "print(load(path, max_size='100MB').array.shape)"
 READ = "x = load(path, max_size='100MB'); print(x.source.read(tuple(slice(0, 1) for _ in x.source.shape))[0].shape)"
+
+
+@pytest.fixture(scope="module")
+def run_limited():
+    """Run code in a process of its own with limits: run_limited(code, path) -> what it prints."""
+    with LimitedProcesses() as processes:
+        yield processes.run
 
 
 def npy_header(shape, descr="|u1"):
@@ -39,7 +46,7 @@ def deflated_zeros(size, bits=31):
     return b"".join([packer.compress(bytes(10_000_000)) for _ in range(size // 10_000_000)]) + packer.flush()
 
 
-def test_an_npz_member_that_unpacks_to_more_than_allowed_is_refused(tmp_path):
+def test_an_npz_member_that_unpacks_to_more_than_allowed_is_refused(tmp_path, run_limited):
     with (
         zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
         archive.open("a.npy", "w") as member,
@@ -59,7 +66,7 @@ def test_an_npz_with_a_compression_that_cannot_be_bounded_is_refused(tmp_path, m
 
 
 @pytest.mark.parametrize("version", [b"\1\0", b"\2\0"])
-def test_long_headers_of_npy_files_are_refused(tmp_path, version):
+def test_long_headers_of_npy_files_are_refused(tmp_path, version, run_limited):
     length = struct.pack("<H", 65535) if version == b"\1\0" else struct.pack("<I", 900_000_000)
     with (tmp_path / "x.npy").open("wb") as file:
         file.write(b"\x93NUMPY" + version + length)
@@ -67,23 +74,23 @@ def test_long_headers_of_npy_files_are_refused(tmp_path, version):
     assert "FormatError" in run_limited(LOAD, tmp_path / "x.npy")
 
 
-def test_a_mat_variable_that_unpacks_to_more_than_allowed_is_refused(tmp_path):
+def test_a_mat_variable_that_unpacks_to_more_than_allowed_is_refused(tmp_path, run_limited):
     scipy.io.savemat(tmp_path / "x.mat", {"a": np.zeros((1000, 60_000))}, do_compression=True)
     assert "a takes 480 MB of memory or more" in run_limited(LOAD, tmp_path / "x.mat")
 
 
-def test_a_picture_of_more_pixels_than_allowed_is_refused(tmp_path):
+def test_a_picture_of_more_pixels_than_allowed_is_refused(tmp_path, run_limited):
     PIL.Image.new("RGB", (9000, 9000)).save(tmp_path / "x.png")
     assert "decoding 9000 x 9000 pixels takes" in run_limited(LOAD, tmp_path / "x.png")
     assert "decoding" in run_limited("load_mask(path, (9000, 9000), max_size='100MB')", tmp_path / "x.png")
 
 
-def test_a_folder_of_frames_names_the_frame_that_is_too_large(tmp_path):
+def test_a_folder_of_frames_names_the_frame_that_is_too_large(tmp_path, run_limited):
     PIL.Image.new("L", (9000, 9000)).save(tmp_path / "f1.png")
     assert "f1.png: decoding 9000 x 9000 pixels" in run_limited(LOAD, tmp_path)
 
 
-def test_a_video_is_decoded_no_further_than_allowed_whatever_it_says_of_its_duration(tmp_path):
+def test_a_video_is_decoded_no_further_than_allowed_whatever_it_says_of_its_duration(tmp_path, run_limited):
     file = tmp_path / "x.mkv"
     with av.open(str(file), "w") as container:
         stream = container.add_stream("libx264", rate=25, options={"preset": "ultrafast"})
@@ -110,18 +117,18 @@ def gzip_store(tmp_path):
     return tmp_path / "x.zarr"
 
 
-def test_a_gzip_chunk_that_unpacks_to_more_than_allowed_is_refused(gzip_store):
+def test_a_gzip_chunk_that_unpacks_to_more_than_allowed_is_refused(gzip_store, run_limited):
     (gzip_store / "c/0/0").write_bytes(deflated_zeros(1_000_000_000))
     assert "the chunk c/0/0 takes" in run_limited(READ, gzip_store)
 
 
-def test_a_gzip_chunk_of_many_parts_is_counted_as_a_whole(gzip_store):
+def test_a_gzip_chunk_of_many_parts_is_counted_as_a_whole(gzip_store, run_limited):
     (gzip_store / "c/0/0").write_bytes(deflated_zeros(90_000_000) * 10)
     assert "the chunk c/0/0 takes" in run_limited(READ, gzip_store)
 
 
 @pytest.mark.parametrize("codec", [Zlib(9), BZ2(1), LZMA(preset=0)])
-def test_chunks_of_other_codecs_are_counted_too(tmp_path, codec):
+def test_chunks_of_other_codecs_are_counted_too(tmp_path, codec, run_limited):
     array = zarr.create_array(
         tmp_path / "x.zarr", shape=(100, 100), chunks=(100, 100), dtype="u1", zarr_format=2, compressors=codec
     )
@@ -131,7 +138,7 @@ def test_chunks_of_other_codecs_are_counted_too(tmp_path, codec):
 
 
 @pytest.mark.parametrize("name", ["zstd", "blosc"])
-def test_chunks_that_declare_a_size_are_believed_only_up_to_the_limit(tmp_path, name):
+def test_chunks_that_declare_a_size_are_believed_only_up_to_the_limit(tmp_path, name, run_limited):
     codec = zarr.codecs.ZstdCodec() if name == "zstd" else zarr.codecs.BloscCodec()
     array = zarr.create_array(tmp_path / "x.zarr", shape=(100, 100), chunks=(100, 100), dtype="u1", compressors=codec)
     array[:] = 1
@@ -150,7 +157,7 @@ def test_ordinary_chunks_of_every_codec_pass(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "s.zarr", max_size="100kB").array, x)
 
 
-def test_chunks_larger_than_allowed_are_refused(tmp_path):
+def test_chunks_larger_than_allowed_are_refused(tmp_path, run_limited):
     zarr.create_array(tmp_path / "x.zarr", shape=(30_000, 30_000), chunks=(30_000, 30_000), dtype="u1")
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("x", (30_000, 30_000), "u1", chunks=(30_000, 30_000), fillvalue=7)
@@ -159,7 +166,7 @@ def test_chunks_larger_than_allowed_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("chunks", [(1, 1), (1000, 1000)])
-def test_stores_that_claim_far_more_than_they_hold_are_refused(tmp_path, chunks):
+def test_stores_that_claim_far_more_than_they_hold_are_refused(tmp_path, chunks, run_limited):
     shape = (30_000_000, 30_000_000)
     zarr.create_array(tmp_path / "x.zarr", shape=(2, 2), chunks=(2, 2), dtype="u1")
     notes = json.loads((tmp_path / "x.zarr/zarr.json").read_text())
@@ -173,21 +180,21 @@ def test_stores_that_claim_far_more_than_they_hold_are_refused(tmp_path, chunks)
         assert "asks for 900 TB, but only" in run_limited(READ, tmp_path / name, seconds=30)
 
 
-def test_chunk_grids_of_any_size_are_never_listed_whole(tmp_path):
+def test_chunk_grids_of_any_size_are_never_listed_whole(tmp_path, run_limited):
     """Here the claim is allowed; the chunks of one entry each would still be a thousand million."""
     zarr.create_array(tmp_path / "x.zarr", shape=(1000, 1_000_000), chunks=(1, 1), dtype="u1", fill_value=7)
     code = READ.replace("100MB", "2GB")
     assert run_limited(code, tmp_path / "x.zarr", memory=700_000_000, seconds=60).strip() == "(1, 1)"
 
 
-def test_an_hdf5_chunk_that_unpacks_to_more_than_allowed_is_refused(tmp_path):
+def test_an_hdf5_chunk_that_unpacks_to_more_than_allowed_is_refused(tmp_path, run_limited):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         dataset = file.create_dataset("x", (100, 100), "u1", chunks=(100, 100), compression="gzip")
         dataset.id.write_direct_chunk((0, 0), deflated_zeros(1_000_000_000, bits=15))
     assert "the chunk at (0, 0) takes" in run_limited(READ, tmp_path / "x.h5")
 
 
-def test_metadata_and_attributes_of_absurd_length_are_refused(tmp_path):
+def test_metadata_and_attributes_of_absurd_length_are_refused(tmp_path, run_limited):
     zarr.create_array(tmp_path / "x.zarr", data=np.ones((3, 4)))
     text = (tmp_path / "x.zarr/zarr.json").read_text()
     (tmp_path / "x.zarr/zarr.json").write_text(text + " " * 300_000_000)
@@ -198,7 +205,7 @@ def test_metadata_and_attributes_of_absurd_length_are_refused(tmp_path):
     assert "the attribute units has the shape (600000,)" in run_limited(READ, tmp_path / "x.h5")
 
 
-def test_an_array_of_ordinary_size_passes_every_limit(gzip_store):
+def test_an_array_of_ordinary_size_passes_every_limit(gzip_store, run_limited):
     assert run_limited(READ, gzip_store).strip() == "(1, 1)"
     assert gzip.decompress((gzip_store / "c/0/0").read_bytes()) == bytes([1]) * 1_000_000
 
@@ -224,7 +231,7 @@ def test_names_that_lead_out_of_a_folder_are_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("labels", [np.arange(2), np.arange(7.0), "text", np.float64(3)])
-def test_labels_of_modes_that_are_none_do_not_end_the_process(tmp_path, labels):
+def test_labels_of_modes_that_are_none_do_not_end_the_process(tmp_path, labels, run_limited):
     """HDF5's own reader of labels takes whatever the attribute holds for addresses of texts."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = np.ones((3, 4))

@@ -294,6 +294,7 @@ def _save(figure: Any, stem: Path) -> list[Path]:
         suffix = path.suffix[1:]
         with matplotlib.rc_context({"svg.hashsalt": "ringlet"}), atomic_output(path) as temporary:
             figure.savefig(temporary, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
+        figure.set_layout_engine("none")  # it is laid out once
     return _paths(stem)
 
 

@@ -140,7 +140,7 @@ def learn(
 
     Notes
     -----
-    Needs about 60 bytes of memory for each entry, input not counted, and 40 MB; 25 MB more for each thread but the
+    Needs about 80 bytes of memory for each entry, input not counted, and 40 MB; 25 MB more for each thread but the
     first.
     """
     rng = np.random.default_rng(seed)

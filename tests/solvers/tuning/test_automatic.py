@@ -32,7 +32,7 @@ def sines(shape=(40, 35, 20)):
     return np.fromfunction(lambda i, j, k: np.sin(i / 7) * np.cos(j / 5) + 0.3 * np.sin((i + j) / 9 + k / 4), shape)
 
 
-@pytest.mark.parametrize("offset", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("offset", [1e4, pytest.param(1e6, marks=pytest.mark.long), 1e8])
 def test_data_far_from_zero_are_fitted_as_finely_as_their_precision_allows(offset):
     clean = sines()
     rng = np.random.default_rng(0)

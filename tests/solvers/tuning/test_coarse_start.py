@@ -21,6 +21,22 @@ SOLVER = AWRTRD(smooth="auto", sweeps=20, threads=1)
 ALWAYS = TuningPolicy(coarse_from_entries=0)  # also of small data
 
 
+PATIENT = AWRTRD(smooth="auto", sweeps=80)
+
+
+@pytest.fixture(scope="module")
+def damaged_hills():
+    """Hills with noise and wrong entries, and which entries are observed."""
+    return spoiled_hills(hills())
+
+
+@pytest.fixture(scope="module")
+def hills_fit(damaged_hills):
+    """A fit of the hills that begins with medians."""
+    x, observed = damaged_hills
+    return tuned(x, solver=PATIENT, mask=observed, policy=ALWAYS)
+
+
 def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
     """Where a fit of these data begins; None: at a nearly constant tensor."""
     source = as_source(x, observed)
@@ -30,12 +46,10 @@ def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
         return coarse_start(policy, solver, seen, threads)
 
 
-def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on():
-    truth = hills()
-    x, observed = spoiled_hills(truth)
+def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on(damaged_hills, hills_fit):
+    truth, (x, observed) = hills(), damaged_hills
     first = tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=ALWAYS)
-    fit = tuned(x, solver=AWRTRD(smooth="auto", sweeps=80), mask=observed, policy=ALWAYS)
-    assert error(fit, truth) < error(first, truth) < 0.15
+    assert error(hills_fit, truth) < error(first, truth) < 0.15
     assert start_of(x, observed).penalties.smooth[2] == 0.0  # the colours were not made coarse
     never = replace(ALWAYS, coarse_start=False)
     assert error(tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=never), truth) > 0.3
@@ -105,15 +119,12 @@ def test_other_fits_begin_as_before(case, tmp_path):
     assert start_of(x, observed, **given) is None
 
 
-def test_a_target_is_kept_in_mind():
-    truth = hills()
-    x, observed = spoiled_hills(truth)
-    assert start_of(x, observed, target(psnr=22, trusted=True)) is not None
-    solver = AWRTRD(smooth="auto", sweeps=80)
-    low, best = (
-        tuned(x, rank, solver=solver, mask=observed, policy=ALWAYS) for rank in (target(psnr=22, trusted=True), "auto")
-    )
-    assert low.ring.parameters < best.ring.parameters
+def test_a_target_is_kept_in_mind(damaged_hills, hills_fit):
+    x, observed = damaged_hills
+    aim = target(psnr=22, trusted=True)
+    assert start_of(x, observed, aim) is not None
+    low = tuned(x, aim, solver=PATIENT, mask=observed, policy=ALWAYS)
+    assert low.ring.parameters < hills_fit.ring.parameters
 
 
 @pytest.mark.parametrize("channels", [3, 4])

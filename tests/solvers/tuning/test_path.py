@@ -20,6 +20,13 @@ def peppered(x, rng, share=0.2):
     return damaged
 
 
+@pytest.fixture(scope="module")
+def peppered_fit():
+    """The peppered photo, and its fit."""
+    damaged = peppered(small_photo(), np.random.default_rng(0))
+    return damaged, decompose(damaged, loss="learned")
+
+
 def test_exact_data_are_found_by_a_ring_that_is_hardly_larger():
     truth = dense(random_cores((30, 28, 26), (3, 3, 3), seed=1))
     fit = decompose(truth, loss="learned")
@@ -27,10 +34,9 @@ def test_exact_data_are_found_by_a_ring_that_is_hardly_larger():
     assert max(fit.ring.rank) <= 6
 
 
-def test_salt_and_pepper_do_less_harm_than_with_a_kernel():
-    truth = small_photo()
-    damaged = peppered(truth, np.random.default_rng(0))
-    learned, kernel = (np.asarray(decompose(damaged, loss=loss).ring) for loss in ("learned", "correntropy"))
+def test_salt_and_pepper_do_less_harm_than_with_a_kernel(peppered_fit):
+    truth, (damaged, fit) = small_photo(), peppered_fit
+    learned, kernel = np.asarray(fit.ring), np.asarray(decompose(damaged, loss="correntropy").ring)
     assert np.std(learned - truth) < 0.9 * np.std(kernel - truth)
 
 
@@ -41,8 +47,8 @@ def test_wrong_entries_are_not_believed():
     assert error(judged, truth) < 0.2 * error(plain, truth)
 
 
-def test_the_path_is_told():
-    fit = decompose(peppered(small_photo(), np.random.default_rng(0)), loss="learned")
+def test_the_path_is_told(peppered_fit):
+    _, fit = peppered_fit
     sizes = [rung.parameters for rung in fit.path]
     assert len(sizes) > 1
     assert sizes == sorted(sizes)
