@@ -5,8 +5,9 @@ quantile of the local mean square of prediction errors. And noise is what remain
 their distance goes to zero: extrapolated from distances 1 and 2, in the calmer half of the entries. The result is up to
 a quarter too small: less noise is taken away than could be, and no detail with it.
 
-Of pure noise the calmer half is calm by chance, and the more so the fewer entries are known around. If the bound, with
-that allowed for, is not below the errors of nearly all entries, these may all be noise.
+Of pure noise the calmer half is calm by chance, and the more so the fewer entries are known around. Where these are few,
+as along a single mode, and the bound with that allowed for is not below the errors of nearly all entries, these may all be
+noise.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ _CALMEST = 0.05  # share of the entries
 _MOST_ENTRIES = 1_000_000  # of which quantiles are taken
 _LEAST_ENTRIES = 200  # pairs from which a difference is measured
 _NEARLY_ALL = 0.98  # of the entries: larger errors need not be noise of the same kind
+_FEW_AROUND = 0.75  # mean of the calmer half of pure noise where about fifteen entries are known in a window
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def noise_variance(
     by_chance = 2 * float(gammainc(freedom / 2 + 1, gammaincinv(freedom / 2, 0.5)))  # mean of the calmer half of noise
     found = np.concatenate([error.ravel()[there] ** 2 for error, there in zip(errors, trusted, strict=True)])
     typical = float(found[found <= np.quantile(found, _NEARLY_ALL)].mean())
-    return Noise(max(0.0, min(calmest, nugget)), is_all=min(calmest, nugget / by_chance) >= typical > 0)
+    is_all = by_chance < _FEW_AROUND and min(calmest, nugget / by_chance) >= typical > 0
+    return Noise(max(0.0, min(calmest, nugget)), is_all)
 
 
 def _local(errors: Array32, weights: Array32, modes: Sequence[int]) -> tuple[Array32, Array32]:
