@@ -5,9 +5,9 @@ quantile of the local mean square of prediction errors. And noise is what remain
 their distance goes to zero: extrapolated from distances 1 and 2, in the calmer half of the entries. The result is up to
 a quarter too small: less noise is taken away than could be, and no detail with it.
 
-Of pure noise the calmer half is calm by chance, and the more so the fewer entries are known around. Where these are few,
-as along a single mode, and the bound with that allowed for is not below the errors of nearly all entries, these may all be
-noise.
+Of pure noise the calmer half is calm by chance, and the more so the fewer entries are known around. Where these are
+few, as along a single mode, and the bound with that allowed for is not below the errors of nearly all entries, these
+may all be noise.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ _CALMEST = 0.05  # share of the entries
 _MOST_ENTRIES = 1_000_000  # of which quantiles are taken
 _LEAST_ENTRIES = 200  # pairs from which a difference is measured
 _NEARLY_ALL = 0.98  # of the entries: larger errors need not be noise of the same kind
+_NOT_BELOW = 0.8  # times: the bound is that uncertain
 _FEW_AROUND = 0.75  # mean of the calmer half of pure noise where about fifteen entries are known in a window
 
 
@@ -86,7 +87,7 @@ def noise_variance(
     by_chance = 2 * float(gammainc(freedom / 2 + 1, gammaincinv(freedom / 2, 0.5)))  # mean of the calmer half of noise
     found = np.concatenate([error.ravel()[there] ** 2 for error, there in zip(errors, trusted, strict=True)])
     typical = float(found[found <= np.quantile(found, _NEARLY_ALL)].mean())
-    is_all = by_chance < _FEW_AROUND and min(calmest, nugget / by_chance) >= typical > 0
+    is_all = by_chance < _FEW_AROUND and min(calmest, nugget / by_chance) >= _NOT_BELOW * typical > 0
     return Noise(max(0.0, min(calmest, nugget)), is_all)
 
 
