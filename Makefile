@@ -26,7 +26,7 @@ lint: .venv/ready
 
 types: .venv/ready
 	$(BIN)/mypy
-	$(BIN)/mypy tests/test_typed_use.py
+	$(BIN)/mypy tests/test_typed_use.py tests/store/test_formats_as_described.py
 
 layers: .venv/ready
 	$(BIN)/lint-imports --no-cache

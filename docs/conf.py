@@ -20,7 +20,9 @@ extensions = [
     "command_reference",
     "native_math",
     "outside_links",
+    "paper_and_code",
     "ring_pictures",
+    "tidy",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]

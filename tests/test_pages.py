@@ -43,6 +43,16 @@ def test_every_example_ends_with_a_rival_and_has_a_place_in_the_gallery():
         assert "rival" in path.read_text(encoding="utf-8")
 
 
+def test_lines_of_code_beside_the_paper_are_in_the_source():
+    page = (ROOT / "docs" / "how" / "method.md").read_text(encoding="utf-8")
+    block = re.search(r"```{paper-and-code}\n(.*?)```", page, re.S)
+    lines = [line.split(" || ") for line in block[1].splitlines()]
+    assert len(lines) == 10
+    for _, name, part in lines:
+        source = (ROOT / "src" / "ringlet" / name).read_text(encoding="utf-8")
+        assert sum(part in line for line in source.splitlines()) == 1, part
+
+
 def test_tables_are_those_of_the_records():
     assert stale() == []  # else: make tables
 

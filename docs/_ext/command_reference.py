@@ -27,7 +27,7 @@ class CommandReference(Directive):
         return made
 
     def _describe(self, section: nodes.section, path: list[str], command: click.Command) -> None:
-        context = click.Context(command, info_name=" ".join(path))
+        context = click.Context(command, info_name=" ".join(path), help_option_names=["-h", "--help"])
         usage = f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
         section += nodes.literal_block(usage, usage, language="none")
         for paragraph in _paragraphs(command.help or ""):
@@ -40,7 +40,8 @@ def _commands(command: click.Command, context: click.Context, path: tuple[str, .
     """Every command that can be run, with its words."""
     words = [*path, context.info_name or ""]
     if not isinstance(command, click.Group):
-        return [(words, command)]
+        own = getattr(command, "own_commands", dict)()  # of `ringlet bench`
+        return [(words, command), *(([*words, name], other) for name, other in own.items())]
     found: list[Any] = [(words, command)] if command.invoke_without_command else []
     for name in command.list_commands(context):
         child = command.get_command(context, name)

@@ -1,4 +1,4 @@
-"""Ringlet: robust tensor rings for big, incomplete, outlier-ridden tensors."""
+"""Ringlet: robust tensor rings for large tensors with missing and wrong entries."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

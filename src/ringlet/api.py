@@ -19,11 +19,11 @@ from ringlet.results.many_rings import ManyRings
 from ringlet.results.records import Callback
 from ringlet.solvers.base import Plan, Solver, working_dtype
 from ringlet.solvers.sawrtrd.settings import AWRTRD
-from ringlet.solvers.sawrtrd.stacked import fit_stack
+from ringlet.solvers.sawrtrd.stacked import check_stack, fit_stack
 from ringlet.solvers.tuning.bond_expansion import largest_rank
 from ringlet.sources import Chunks, DeviceSource, source_in_place
 from ringlet.sources.chunked import regular_chunks
-from ringlet.sources.conversion import check_dtype
+from ringlet.sources.conversion import MOST_MODES, check_dtype
 
 __all__ = ["Rank", "complete", "decompose", "decompose_many", "default_solver", "plan"]
 
@@ -58,18 +58,18 @@ def decompose(
     ----------
     data : array-like, store or path; integers or floats, at least two modes
         A NumPy array or memory map, a zarr, HDF5 or dask array, an xarray.DataArray, a group or Dataset with one of
-        them, a pandas.DataFrame, an array of PyTorch, CuPy or JAX, or the path of a file that ``ringlet fit`` takes.
-        NaN, ``numpy.ma`` masks, the fill values of stores and an array `observed` or `mask` beside the tensor in its
-        group say what is missing. Read in place, never changed; of stores only parts are in memory. Arrays of other
-        libraries than NumPy are worked on where they are, see the page "Arrays on devices".
+        them, a pandas.DataFrame, an array of PyTorch, CuPy or JAX, or the path of a file that ``ringlet fit`` reads.
+        NaN, ``numpy.ma`` masks, fill values of stores, and an array `observed` or `mask` beside the tensor in its group
+        mark missing entries. The data are read in place and never changed; only parts of stores are in memory. Arrays
+        of PyTorch, CuPy and JAX stay on their device, see the page "Arrays on devices".
     rank : "auto", int, sequence of int, budget, target or background
-        ``rank[k]`` is the bond before mode k; an int means the same everywhere. "auto" lets bonds grow while that
-        lowers the error on held-out entries, up to a fifth of the data's size; ``ringlet.budget("1MB")`` does so up
-        to that size of the stored ring, and ``ringlet.target(psnr=35)`` stops where that is reached;
-        ``ringlet.background()`` keeps the bonds of the time mode at 1. These four are for AWRTRD and SAWRTRD.
+        ``rank[k]`` is the bond before mode k; an int applies to all bonds. "auto" increases the bonds while this lowers
+        the error at held-out entries, up to a fifth of the size of the data. ``ringlet.budget("1MB")`` limits the size
+        of the stored ring instead, ``ringlet.target(psnr=35)`` stops at a quality, and ``ringlet.background()`` keeps
+        the bonds of the time mode at 1. These four are for AWRTRD and SAWRTRD.
     solver : solver, optional
         By default AWRTRD for small tensors and SAWRTRD for large ones. ``SAWRTRD.paper()`` and ``AWRTRD.paper()`` are
-        the printed methods.
+        the methods as the paper prints them.
     mask : bool array-like, store or path, of the same shape, optional
         True = observed; combines with NaN, ``numpy.ma`` and fill values.
     seed : int
@@ -81,30 +81,29 @@ def decompose(
     progress : bool
         Show a progress line.
     checkpoint : path, optional
-        A folder in which the fit is saved while it runs. If it holds this fit already, the fit continues from there.
-        It ends in the same bits as one that was never interrupted, whatever had ended it: a kill, a loss of power,
-        Ctrl-C, a callback, an error. A fit that was finished is given back at once; more `sweeps` than before let one
-        that had used them all continue. The checkpoint of another fit (other data, rank, seed, solver) is refused, as
-        is one that another process is using. Delete the folder to begin anew.
+        A folder in which the fit is saved while it runs. If it already holds this fit, the fit continues from there,
+        and ends in the same bits as one that was never interrupted. It does not matter what had ended it: a kill, a
+        loss of power, Ctrl-C, a callback, an error. A finished fit is returned at once; with more `sweeps` than before,
+        one that had used all its sweeps continues. The checkpoint of another fit (other data, rank, seed, solver) is
+        refused, and so is one that another process is using. Delete the folder to start again.
     every : int
-        Sweeps from one save to the next; the last sweep is always saved.
+        Number of sweeps between two saves; the last sweep is always saved.
     executor : DaskExecutor, optional
-        A cluster to do the passes over the data; the result is the same, to the bit. For dask arrays it is by default
-        the cluster of the active client, if there is one.
+        A cluster that does the passes over the data; the result has the same bits. For dask arrays, the default is the
+        cluster of the active client, if there is one.
     device : str or device, optional
-        A device of PyTorch, such as "cuda", that passes over data on the host are sent to, a block at a time. Data of
-        PyTorch, CuPy and JAX need none: they are worked on where they are.
+        A device of PyTorch, such as "cuda", to which blocks of data on the host are sent. Data of PyTorch, CuPy and JAX
+        need none: they stay on their device.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth : optional
-        Hyper-parameters of the solver, given or default; see `AWRTRD`. Left out, they are those of the solver, whose
-        own defaults are the same.
+        Hyper-parameters of the solver, see `AWRTRD`. By default those of the solver.
     time : float or str, optional
-        Seconds, or e.g. ``"60s"``, ``"5min"``: the best ring by then is given back. The result of a fit that is ended
-        by its time depends on the speed of the machine.
+        Seconds, or e.g. ``"60s"``, ``"5min"``: the fit stops then, with the best ring so far. Its result depends on the
+        speed of the machine.
 
     Returns
     -------
     Fit
-        With ``ring``, ``status``, ``history`` and ``weights(index)``.
+        With the ring, the status, weights, outliers and restored entries.
 
     Examples
     --------
@@ -183,7 +182,7 @@ def complete(
     Returns
     -------
     Fit or Estimate
-        With the dense ``tensor``. Of a method with a ring it is the `Fit` that `decompose` gives.
+        With the dense ``tensor``. A method that fits a ring gives the same `Fit` as `decompose`.
 
     Examples
     --------
@@ -219,9 +218,9 @@ def decompose_many(
 ) -> ManyRings:
     """Fit a ring to each of many tensors of the same shape, all at once.
 
-    Every operation is done for the whole stack, which is many times faster for small tensors, such as patches, and what
-    devices need. Each tensor gets the ring that ``decompose(data[i], rank, solver=solver, seed=seed)`` gives, up to
-    rounding errors; where a tensor has more than 8192 entries, also up to the draw of the pilot.
+    Every operation is done for the whole stack. For small tensors, such as patches, this is many times faster. Each
+    tensor gets the ring that ``decompose(data[i], rank, solver=solver, seed=seed)`` gives, up to rounding errors; if a
+    tensor has more than 8192 entries, also up to the random sample that determines the kernel width.
 
     Parameters
     ----------
@@ -229,10 +228,10 @@ def decompose_many(
         In memory, or an array of PyTorch, CuPy or JAX, which stays on its device; at least two modes after the first.
         To measure the scale of every tensor, the data are read once on the host.
     rank : int or sequence of int
-        Of every ring.
+        The rank of every ring.
     solver : AWRTRD, optional
-        By default ``AWRTRD(loss="correntropy", smooth=0)``. Without smoothness, ``loss="learned"``, ``sigma="trusted"``
-        and ``scaling`` other than "global", which are not for stacks.
+        By default ``AWRTRD(loss="correntropy", smooth=0)``. Smoothness, ``loss="learned"``, ``sigma="trusted"`` and
+        ``scaling`` other than "global" are not available for stacks.
     mask : bool array of the same shape, optional
         True = observed.
     seed : int
@@ -269,6 +268,7 @@ def decompose_many(
     if source.chunks is not None:
         raise ArgumentTypeError("data lie in a store; a stack must be in memory, so give e.g. data[:1000]")
     bonds = chosen.bonds(rank, len(source.shape) - 1)
+    check_stack(source.shape, bonds, chosen, working_dtype(source.dtype, chosen.dtype).itemsize)
     values: Any
     if isinstance(source, DeviceSource):
         place, values, observed = source.place, source.array, source.mask
@@ -288,26 +288,26 @@ def plan(
     dtype: DTypeLike = np.uint8,
     chunks: Sequence[int] | None = None,
 ) -> Plan:
-    """Tell what a fit would do and need, without data and without doing it.
+    """Report the cost of a fit without running it: operations, bytes read and memory.
 
     Parameters
     ----------
     shape : sequence of int
-        Of the data.
+        Shape of the data.
     rank : "auto", int, sequence of int, budget or target
-        As in `decompose`; left out, "auto" for solvers that can find a rank. Where the fit is to find the rank, the
-        plan is that of the largest ring it may come to: an upper bound.
+        As in `decompose`; by default "auto" for solvers that can choose a rank. If the fit chooses the rank, the plan
+        is that of the largest possible ring: an upper bound.
     solver : solver, optional
         As in `decompose`.
     dtype : dtype
-        Of the data.
+        Dtype of the data.
     chunks : sequence of int, optional
-        Of data in a store: the size of a chunk along every mode.
+        For data in a store: the size of a chunk along every mode.
 
     Returns
     -------
     Plan
-        Print it for a table.
+        Printed, it is a table.
 
     Examples
     --------
@@ -352,6 +352,8 @@ def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:
         raise ArgumentTypeError(f"shape={shape!r} is not a shape; give one size a mode, as (300, 451, 3)") from None
     if len(sizes) < 2:
         raise ArgumentError(f"shape={sizes} has {len(sizes)} mode(s); a tensor ring needs at least 2")
+    if len(sizes) > MOST_MODES:
+        raise ArgumentError(f"shape has {len(sizes)} modes; at most {MOST_MODES} are allowed")
     for length in sizes:
         check_number("shape", length, at_least=1, whole=True)
     return tuple(map(int, sizes))

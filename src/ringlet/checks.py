@@ -20,6 +20,7 @@ __all__ = [
     "check_path",
     "check_range",
     "check_sequence",
+    "plain_number",
 ]
 
 
@@ -49,6 +50,23 @@ def check_number(
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be above {above}")
     if at_most is not None and number > at_most:
         raise ArgumentError(f"{name}={value!r} is not allowed; it must be at most {at_most:g}")
+
+
+def plain_number(value: Any) -> Any:
+    """A number of NumPy or a fraction as an int or a float, which do not overflow in products; all else as it is.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> plain_number(np.uint8(200)) * 2, plain_number(Fraction(1, 4)), plain_number("auto")
+    (400, 0.25, 'auto')
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or isinstance(value, int | float):
+        return value if type(value) is not np.float64 else float(value)
+    try:
+        return int(value) if isinstance(value, Integral) else float(value)
+    except OverflowError:  # told by the checks that follow
+        return value
 
 
 def check_range(name: str, number: Any) -> None:

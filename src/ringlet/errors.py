@@ -22,11 +22,24 @@ __all__ = [
     "warn",
 ]
 
+_LONGEST = 980  # characters of a message
 _OURS = ("ringlet", "contextlib", "numpy")  # the latter two enter our context managers: np.errstate decorates fits
 
 
 class RingletError(Exception):
-    """Base of all errors that Ringlet raises on purpose."""
+    """Base of all errors that Ringlet raises on purpose.
+
+    What a message quotes may be of any length, such as a name from a file; the middle of long messages is left out.
+
+    Examples
+    --------
+    >>> len(str(RingletError("x" * 100_000))) < 1000
+    True
+    """
+
+    def __str__(self) -> str:
+        whole = super().__str__()
+        return whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST // 2]} ... {whole[-_LONGEST // 2 :]}"
 
 
 class ArgumentError(RingletError, ValueError):

@@ -187,3 +187,11 @@ def test_every_command_has_help_and_a_docstring(run, command):
     assert result.exit_code == 0
     assert result.stdout.startswith(f"Usage: ringlet {command}")
     assert run(command, "--no-such-option").exit_code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no descriptors to close")
+def test_errors_have_their_exit_code_where_stderr_is_closed(tmp_path):
+    done = subprocess.run(
+        [RINGLET, "info", tmp_path / "nowhere.npy"], stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2), check=False
+    )
+    assert (done.returncode, done.stdout) == (2, b"")

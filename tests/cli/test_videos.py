@@ -42,3 +42,9 @@ def test_a_folder_of_frames_can_be_restored_to_a_video_or_a_store(run, frames, t
         assert result.exit_code == 0, result.stderr
         assert load(tmp_path / name).source.shape == film().shape
     shutil.rmtree(frames)
+
+
+def test_frames_keep_their_names(run, frames, tmp_path):
+    result = run("restore", frames, "-o", tmp_path / "clean", "--rank", "3", "--sweeps", "2", "--quiet")
+    assert result.exit_code == 0, result.output
+    assert sorted(file.name for file in (tmp_path / "clean").iterdir()) == sorted(f.name for f in frames.glob("*.png"))

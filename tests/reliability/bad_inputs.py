@@ -37,6 +37,8 @@ VALUES = {
     "long number": np.longdouble("1e4000") if np.finfo(np.longdouble).max > 1e308 else float("inf"),
     "half a character": "\ud800",
     "text with a null": "a\0b",
+    "long text": "x" * 100_000,
+    "long list": [1] * 100_000,
 }
 TEXTS = {
     "zero": "0",
@@ -55,6 +57,7 @@ TEXTS = {
 X = np.random.default_rng(0).random((5, 4, 3))
 RING = TensorRing([np.ones((2, 4, 2)), np.ones((2, 3, 2))])
 FIT = decompose(X, 2, solver=AWRTRD(smooth=0.0, sweeps=2))
+PATH_FIT = decompose(X, sweeps=2)
 
 COUNT = frozenset()
 FROM_ZERO = frozenset({"zero"})
@@ -62,13 +65,16 @@ NUMBER = frozenset({"zero", "fraction"})
 POSITIVE = frozenset({"fraction"})
 WIDTH = frozenset({"fraction", "infinity", "long number"})
 WHOLE = frozenset({"array without dimensions"})
+BONDS = WHOLE | {"list"}
+INDEX = WHOLE | {"zero", "negative", "list", "array", "long list"}
 WORD = frozenset()
 PATH = frozenset({"text"})
-TEXT = frozenset({"text", "empty text", "half a character", "text with a null"})
+TEXT = frozenset({"text", "empty text", "half a character", "text with a null", "long text"})
 FLAG = frozenset({"truth"})
 NUMBERS = WIDTH | {"zero", "negative", "minus infinity", "not a number"}
 FACTOR = frozenset({"negative", "bytes"})  # the bytes are a sequence of one number
 FROM_END = frozenset({"zero", "negative"})
+MANY = np.random.default_rng(0).random((3, 4, 3))
 TABLE = pandas.DataFrame({"a": [0, 1], "b": [1.0, 2.0]})
 
 
@@ -125,10 +131,14 @@ def _of_solver(kind, name, takes, **fixed):
 
 
 ARGUMENTS = (
-    Argument("data", lambda value: decompose(value, 2), said="data|path|does not exist|file can have this name"),
+    Argument(
+        "data", lambda value: decompose(value, 2), said="data|path|does not exist|file can have this name|too long"
+    ),
     _of_decompose("rank", WHOLE, "--rank"),
     Argument(
-        "mask", lambda value: decompose(X, 2, mask=value), said="mask|path|does not exist|file can have this name"
+        "mask",
+        lambda value: decompose(X, 2, mask=value),
+        said="mask|path|does not exist|file can have this name|too long",
     ),
     _of_decompose("seed", FROM_ZERO, "--seed"),
     _of_decompose("init", frozenset()),
@@ -175,7 +185,7 @@ ARGUMENTS = (
         "path",
         lambda value: TensorRing.load(value),
         where="TensorRing.load",
-        said="path|does not exist|file can have this name",
+        said="path|does not exist|file can have this name|too long",
     ),
     Argument("path", lambda value: RING.save(value), PATH, where="TensorRing.save", said="path|cannot write"),
     Argument("precision", lambda value: RING.save("x.ring", precision=value), where="TensorRing.save"),
@@ -184,8 +194,15 @@ ARGUMENTS = (
     Argument("refresh", lambda value: FIT.extend(X, refresh=value), FROM_ZERO, where="Fit.extend"),
     Argument("forget", lambda value: FIT.extend(X, forget=value), FROM_ZERO, where="Fit.extend"),
     Argument("mode", lambda value: FIT.extend(X, mode=value), frozenset({"zero", "negative"}), where="Fit.extend"),
-    Argument("index", lambda value: FIT.weights(value), WHOLE | {"zero", "negative", "list", "array"}, where="weights"),
-    Argument("path", lambda value: load(value), where="load", said="path|does not exist|file can have this name"),
+    Argument(
+        "index",
+        lambda value: FIT.weights(value),
+        WHOLE | {"zero", "negative", "list", "array", "long list"},
+        where="weights",
+    ),
+    Argument(
+        "path", lambda value: load(value), where="load", said="path|does not exist|file can have this name|too long"
+    ),
     Argument(
         "max_size",
         lambda value: load("nowhere.npy", max_size=value),
@@ -220,6 +237,40 @@ ARGUMENTS = (
     Argument(
         "modes", lambda value: ringlet.from_dataframe(TABLE, value, "b"), where="from_dataframe", said="modes|column"
     ),
+    Argument(
+        "value",
+        lambda value: ringlet.from_dataframe(TABLE, ["a", "b"], value),
+        where="from_dataframe",
+        said="value|name|column",
+    ),
+    Argument(
+        "rank",
+        lambda value: ringlet.decompose_many(MANY, value),
+        WHOLE | {"list"},
+        where="decompose_many",
+        said="rank|bond",
+    ),
+    Argument("seed", lambda value: ringlet.decompose_many(MANY, 2, seed=value), FROM_ZERO, where="decompose_many"),
+    Argument("solver", lambda value: ringlet.decompose_many(MANY, 2, solver=value), where="decompose_many"),
+    Argument(
+        "data",
+        lambda value: ringlet.decompose_many(value, 2),
+        where="decompose_many",
+        said="data|does not exist|file can have this name|too long|path",
+    ),
+    Argument(
+        "mask",
+        lambda value: ringlet.decompose_many(MANY, 2, mask=value),
+        where="decompose_many",
+        said="mask|does not exist|file can have this name|too long|path",
+    ),
+    Argument("device", lambda value: decompose(X, 2, device=value), where="decompose", said="device"),
+    Argument("refine", lambda value: FIT.restored(refine=value), frozenset({"function", "type"}), where="Fit.restored"),
+    Argument("detail", lambda value: FIT.restored(detail=value), FLAG, where="Fit.restored"),
+    Argument("keep", lambda value: FIT.restored(keep=value), FLAG, where="Fit.restored"),
+    Argument("axes", lambda value: PATH_FIT.plot_path(value), where="Fit.plot_path"),
+    _of_solver(baselines.TRSVD, "start_mode", FROM_ZERO),
+    _of_solver(baselines.LpTRC, "epsilon", POSITIVE),
     Argument("amount", lambda value: ringlet.budget(value), where="budget"),
     Argument("psnr", lambda value: ringlet.target(psnr=value), POSITIVE, where="target"),
     Argument("client", lambda value: DaskExecutor(value), where="DaskExecutor"),

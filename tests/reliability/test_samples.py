@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from soak.cases import CASES, run_case
-from soak.families import FAMILIES
 from soak.pool import Child
 from soak.table import BEGIN, END, as_table
 
@@ -15,8 +14,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 
 @pytest.fixture(scope="module")
-def child(tmp_path_factory):
-    with Child(tmp_path_factory.mktemp("soak")) as child:
+def child():
+    with Child() as child:
         yield child
 
 
@@ -33,8 +32,8 @@ def test_tensors_that_once_ended_a_fit(tmp_path, number):
     assert run_case("tensor", number, tmp_path) == "finite"
 
 
-def test_a_case_that_ends_its_process_is_a_violation(tmp_path):
-    with Child(tmp_path, seconds=0.0001) as child:
+def test_a_case_that_ends_its_process_is_a_violation():
+    with Child(seconds=0.0001) as child:
         word, detail = child.run("checkpoint", 0)
         assert (word, detail) == ("violated", "more than 0.0001 s")
 
@@ -44,9 +43,3 @@ def test_the_page_shows_the_recorded_counts():
     shown = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
     assert shown.strip() == as_table(recorded["rows"])
     assert sum(row["violated"] for row in recorded["rows"]) == 0
-
-
-def test_every_family_knows_the_code_that_it_is_about():
-    codes = {family.name: family.code() for family in FAMILIES if family.about}
-    assert codes["npy"] == codes["h5"]
-    assert len({codes[name] for name in ("npy", "ring", "checkpoint", "tensor", "kills")}) == 5

@@ -33,6 +33,7 @@ def test_the_text_of_a_fit_is_short_and_says_what_matters(waves_fit):
     ):
         assert part in text
     assert f"sweeps {len(waves_fit.history)}" in text
+    assert text.endswith("judged wrong 0.033 %)")
 
 
 def test_the_validation_error_is_close_to_the_true_one(waves_fit):

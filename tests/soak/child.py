@@ -12,7 +12,8 @@ import sys
 import traceback
 from pathlib import Path
 
-from soak.cases import ViolationError, run_case
+from soak.cases import run_case
+from soak.guard import ViolationError
 
 _WAITING = 20  # times the limit of processor time: what waits for longer than that hangs
 
@@ -20,6 +21,7 @@ _WAITING = 20  # times the limit of processor time: what waits for longer than t
 def main():
     folder, memory, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     answers, sys.stdout = sys.stdout, sys.stderr
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the soak, which ends this process by its input
     sys.dont_write_bytecode = True  # reading is to write nothing at all
     run_case("h5", 0, folder)  # libraries that are loaded at the first use are not counted
     run_case("mp4", 0, folder)

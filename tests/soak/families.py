@@ -5,23 +5,23 @@ A batch gives its outcomes by word, and what was violated.
 
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
-import threading
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import full_disks
-from ringlet import AWRTRD, decompose
 from soak.code import digest
+from soak.pool import Child, in_memory
 from soak.samples import KINDS
+from soak.suite_tests import run_tests
 
 _TESTS = Path(__file__).parent.parent
-_CASES = ("soak/cases.py", "soak/mutations.py", "soak/samples.py")
+_SHARED = ("soak/child.py", "soak/guard.py")
+_DAMAGE = (*_SHARED, "soak/mutations.py")
+_FILES = ("ringlet.sources.files", "ringlet.sources.trial_child")
 # A fit of a fixed rank and its checkpoint. Not in it: automatic choices, and what a fit tells afterwards.
 _FITS = (
     "ringlet.solvers.sawrtrd.run",
@@ -48,11 +48,13 @@ class Family:
         Cases that are run and recorded together.
     about : tuple of str
         Modules of the package that the promise depends on, with all that they import; a room is all its modules.
-        Empty: the whole package.
+        Empty: what the cases import.
     own : tuple of str
         Files in ``tests/`` that make the cases.
     run : callable (first, count, child) -> (outcomes, violations), or None
         None: the cases run in the child process.
+    group : int
+        Cases that are run together or not at all.
     """
 
     name: str
@@ -63,6 +65,11 @@ class Family:
     about: tuple[str, ...]
     own: tuple[str, ...]
     run: object = None
+    group: int = 1
+
+    def count(self, share):
+        """Number of cases of a part of a soak: whole groups of them, at least one."""
+        return min(self.total, self.group * max(1, round(self.total * share / self.group)))
 
     def code(self):
         """A digest of the code that the cases were run for."""
@@ -70,20 +77,7 @@ class Family:
 
     def run_batch(self, first, count, child):
         """Outcomes by word, and a text for every violation."""
-        if self.run is not None:
-            return self.run(first, count)
-        outcomes, violations = Counter(), []
-        for number in range(first, first + count):
-            word, told = child.run(self.name, number)
-            outcomes[word] += 1
-            if word == "violated":
-                violations.append(f"{self.name} {number}: {told}")
-        return outcomes, violations
-
-
-def in_memory():
-    """A folder whose files are never written to a disk, where there is one."""
-    return Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - folders in it are safe
+        return child.run_batch(self.name, first, count) if self.run is None else self.run(first, count)
 
 
 def _killed(kind):
@@ -126,110 +120,103 @@ def _full_disk(first, count):
 
 
 def _workers(first, count):
-    """Workers of a cluster of three processes, killed at random instants of a fit; the bits are those without it."""
-    import logging
-
-    import distributed
-
-    from cluster_fits import RANK, bits, eager, tensor
-
-    x, solver = tensor("float32"), AWRTRD(smooth=0.0, sweeps=6, tol=0)
-    expected = bits(decompose(x, RANK, solver=solver))
-    outcomes, violations = Counter(), []
-    chance = random.Random(first)  # noqa: S311 - no secret
-    with (
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        while outcomes.total() < count:
-            client.wait_for_workers(3)
-            process = chance.choice(list(client.run(os.getpid).values()))
-            after = chance.random() * 1.5
-            timer = threading.Timer(after, _kill, [process])
-            timer.start()
-            try:
-                same = bits(decompose(x, RANK, solver=solver, executor=eager(client))) == expected
-            except Exception as error:  # whatever it is, the fit has been lost with the worker
-                same = False
-                violations.append(f"workers from {first}, {after:.2f} s: {error!r}")
-            if not timer.is_alive() or not same:  # otherwise the fit was faster
-                outcomes["same bits" if same else "violated"] += 1
-            timer.cancel()
-            timer.join()
-    return outcomes, violations
+    """Workers of a cluster, killed while they are used."""
+    command = [sys.executable, "-m", "soak.worker_kills", str(count), str(first)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return Counter(violated=count), [f"workers from {first}: {done.stderr[-1000:]}"]
+    outcomes, violations = json.loads(done.stdout)
+    return Counter(outcomes), violations
 
 
-def _kill(process):
-    try:
-        os.kill(process, 9)
-    except ProcessLookupError:
-        return
+def _leaks(first, count):
+    """In a process that does nothing else."""
+    with Child() as child:
+        return child.run_batch("leaks", first, count)
 
 
-def _suite(*paths, which="not long"):
-    """Tests of the suite, as cases of the soak; `which` is a choice by marks, as pytest takes it."""
+def _tests(name, promise, what, *paths, about=(), beside=(), which="not long"):
+    """A family of tests of the suite, whose number the run tells.
 
-    def run(_first, _count):
-        with tempfile.TemporaryDirectory() as folder:
-            report = Path(folder, "report.xml")
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-m",
-                which,
-                f"--junit-xml={report}",
-            ]
-            subprocess.run(
-                [*command, *(str(_TESTS / path) for path in paths)], capture_output=True, check=False, cwd=_TESTS.parent
-            )
-            suite = ElementTree.parse(report).getroot()[0]  # noqa: S314 - pytest has just written it
-        bad = [
-            case.get("name") for case in suite.iter("testcase") if {part.tag for part in case} & {"failure", "error"}
-        ]
-        skipped = int(suite.get("skipped"))
-        passed = int(suite.get("tests")) - len(bad) - skipped
-        return Counter({"passed": passed, "skipped": skipped, "violated": len(bad)}), [f"test {name}" for name in bad]
+    `beside` are files that they start, `which` is a choice by marks.
+    """
+    return Family(name, promise, what, 1, 1, about, (*paths, *beside), lambda *_: run_tests(*paths, which=which))
 
-    return run
+
+def _in_child(name, promise, what, total, batch, about, *own):
+    return Family(name, promise, what, total, batch, about, own)
 
 
 LONG = ("solvers", "results", "local", "cli", "bench", "experiments")  # where tests are marked as long
-_DISKS = len(full_disks.KINDS) * len(full_disks.SIZES)
-
-
-def _tests(name, promise, what, *paths):
-    """A family of tests of the suite, whose number the run tells."""
-    return Family(name, promise, what, 1, 1, (), paths, _suite(*paths))
-
-
+_SIZES = len(full_disks.SIZES)
 FAMILIES = (
-    _tests("bad inputs", "R1", "arguments that are refused by name, nothing written", "reliability"),
+    _tests("bad inputs", "R1", "arguments that are refused by name, nothing written", "reliability/test_bad_inputs.py"),
     _tests("algebra", "R2", "properties of rings and of their Gram matrices", "ring"),
     _tests("references", "R3", "updates and methods against dense references and TensorLy", "baselines"),
     _tests("estimators", "R5", "scikit-learn's checks of estimators", "sklearn_estimators"),
-    Family("tensor", "R6", "zero, constant, huge, tiny and odd tensors", 1000, 50, ("ringlet.api",), _CASES),
-    Family("ring", "R7, R13", "damaged .ring files", 20_000, 1000, ("ringlet.store.ringfile",), _CASES),
-    Family("checkpoint", "R7, R13", "damaged checkpoints", 20_000, 500, _FITS, (*_CASES, "checkpointed_fits.py")),
+    _tests("long", "R3", "tests of larger data than those of the suite", *LONG, about=("ringlet",), which="long"),
+    _in_child(
+        "tensor",
+        "R6",
+        "zero, constant, huge, tiny and odd tensors",
+        1000,
+        50,
+        ("ringlet.api",),
+        *_SHARED,
+        "soak/tensor_cases.py",
+    ),
+    _in_child(
+        "ring",
+        "R7, R13",
+        "damaged .ring files",
+        20_000,
+        1000,
+        ("ringlet.store.ringfile",),
+        *_DAMAGE,
+        "soak/ring_cases.py",
+        "soak/samples.py",
+    ),
+    _in_child(
+        "checkpoint",
+        "R7, R13",
+        "damaged checkpoints",
+        20_000,
+        500,
+        _FITS,
+        *_DAMAGE,
+        "soak/checkpoint_cases.py",
+        "checkpointed_fits.py",
+    ),
     _tests("forged", "R8", ".ring files made to deceive", "store/test_hostile_ringfiles.py"),
-    *(Family(kind, "R9", f"damaged {kind} files", 3000, 250, ("ringlet.sources",), _CASES) for kind in KINDS),
+    *(
+        _in_child(
+            kind,
+            "R9",
+            f"damaged {kind} files",
+            3000,
+            250,
+            _FILES,
+            *_DAMAGE,
+            "soak/file_cases.py",
+            "soak/samples.py",
+        )
+        for kind in KINDS
+    ),
     _tests("bombs", "R9", "bombs, links and lost chunks", "sources/test_bombs.py", "sources/test_links.py"),
     Family("kills", "R10", "fits killed at random instants", 300, 50, _FITS, ("killing.py",), _killed("moments")),
-    _tests("operations", "R11", "fits killed at file operations", "store/test_checkpoint_killed.py"),
+    _tests(
+        "operations", "R11", "fits killed at file operations", "store/test_checkpoint_killed.py", beside=("killing.py",)
+    ),
     Family(
         "full disks",
         "R12",
         "outputs on a full disk",
-        _DISKS,
-        len(full_disks.SIZES),
+        _SIZES * len(full_disks.KINDS),
+        _SIZES,
         ("ringlet.store.outputs",),
         ("full_disks.py",),
         _full_disk,
+        _SIZES,
     ),
     _tests("faults", "R12", "file operations that fail", "store/test_atomic.py", "store/test_outputs.py"),
     Family(
@@ -237,9 +224,9 @@ FAMILIES = (
         "R14",
         "workers killed at random instants",
         50,
-        10,
+        25,
         (*_FITS, "ringlet.execution"),
-        ("cluster_fits.py", "soak/families.py"),
+        ("cluster_fits.py", "soak/worker_kills.py"),
         _workers,
     ),
     _tests("plans", "R15", "plans, and memory against them", "solvers/engine/test_fit_plan.py"),
@@ -253,9 +240,17 @@ FAMILIES = (
         ("killing.py",),
         _killed("interrupts"),
     ),
-    _tests("process", "R16", "signals and exit codes of the command", "cli/test_process.py"),
+    _tests("process", "R16", "signals and exit codes of the command", "cli/test_process.py", about=("ringlet",)),
     _tests("threads", "R17", "the same bits on threads and clusters", "execution"),
     _tests("locks", "R18", "several processes on one checkpoint", "store/test_checkpoint.py"),
-    Family("long", "R3", "tests of larger data than those of the suite", 1, 1, (), LONG, _suite(*LONG, which="long")),
-    Family("leaks", "R20", "small fits one after the other", 1000, 200, ("ringlet.api",), _CASES),
+    Family(
+        "leaks",
+        "R20",
+        "small fits one after the other",
+        1000,
+        1000,
+        ("ringlet.api",),
+        (*_SHARED, "soak/leak_cases.py"),
+        _leaks,
+    ),
 )

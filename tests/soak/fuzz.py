@@ -19,7 +19,7 @@ def main():
         from ringlet.store.slots import read_slot
 
     from checkpointed_fits import SLOTS, begun
-    from soak.families import in_memory
+    from soak.pool import in_memory
     from soak.samples import write_samples
 
     kind, corpus = sys.argv[1], Path(sys.argv[2])

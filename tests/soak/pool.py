@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections import Counter
 from pathlib import Path
 
 MEMORY = 600_000_000  # bytes more than a child has after its imports
@@ -12,11 +14,28 @@ _TESTS = Path(__file__).parent.parent
 SECONDS = 60.0  # of the processor, for a case
 
 
-class Child:
-    """A process for cases, as a context."""
+def in_memory():
+    """A folder whose files are never written to a disk, where there is one."""
+    return Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - folders in it are safe
 
-    def __init__(self, folder, memory=MEMORY, seconds=SECONDS):
-        self._command = [sys.executable, "-m", "soak.child", str(folder), str(memory), str(seconds)]
+
+class Child:
+    """A process for cases, as a context.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that a case may take.
+    seconds : float
+        Of the processor, that a case may take.
+    stop : threading.Event, optional
+        No further case is begun once it is set.
+    """
+
+    def __init__(self, memory=MEMORY, seconds=SECONDS, stop=None):
+        self._stop = stop
+        self._folder = tempfile.TemporaryDirectory(dir=in_memory())
+        self._command = [sys.executable, "-m", "soak.child", self._folder.name, str(memory), str(seconds)]
         self._seconds = seconds
         self._process = None
 
@@ -28,6 +47,7 @@ class Child:
             self._process.stdin.close()
             self._process.stdout.close()
             self._process.wait(self._seconds)
+        self._folder.cleanup()
 
     def run(self, family, number):
         """What happened, and more about it if a promise was not kept."""
@@ -54,3 +74,15 @@ class Child:
             if code in (-signal.SIGPROF, -signal.SIGALRM)
             else f"the process ended with exit code {code}",
         )
+
+    def run_batch(self, family, first, count):
+        """Outcomes of several cases by word, and a text for every violation."""
+        outcomes, violations = Counter(), []
+        for number in range(first, first + count):
+            if self._stop is not None and self._stop.is_set():
+                break
+            word, told = self.run(family, number)
+            outcomes[word] += 1
+            if word == "violated":
+                violations.append(f"{family} {number}: {told}")
+        return outcomes, violations

@@ -14,6 +14,16 @@ from ringlet.store.outputs import write_array
 KINDS = ("npy", "npz", "mat", "png", "jpg", "h5", "zarr", "mp4")
 
 
+_written = {}  # the paths, by kind, of this process
+
+
+def prepared(kind, folder):
+    """The paths of some files of a kind, written when they are first asked for."""
+    if kind not in _written:
+        _written[kind] = write_samples(kind, folder / f"samples-{kind}")
+    return _written[kind]
+
+
 def write_samples(kind, folder):
     """The paths of some files of a kind, always the same."""
     shutil.rmtree(folder, ignore_errors=True)  # of a child that has ended

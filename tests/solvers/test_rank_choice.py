@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from skimage import data
 
 import ringlet
 from oracles import random_cores
@@ -40,6 +41,14 @@ def test_a_target_that_a_small_ring_reaches_asks_for_no_more():
     small, large = (sum(core.size for core in fit.ring.cores) for fit in fits)
     assert small < large
     assert [-20 * np.log10(np.std(np.asarray(fit.ring) - clean) / np.ptp(clean)) for fit in fits] >= [15, 40]
+
+
+def test_a_target_of_a_complete_picture_is_that_of_its_entries():
+    x = data.astronaut()[::5, ::5]
+    small, large = (decompose(x, rank=ringlet.target(psnr=psnr)).ring for psnr in (22, 25))
+    for ring, psnr in ((small, 22), (large, 25)):
+        assert psnr - 0.2 < 20 * np.log10(255 / np.sqrt(np.mean((np.asarray(ring) - x) ** 2))) < psnr + 1.5
+    assert small.parameters < 0.8 * large.parameters
 
 
 def test_a_target_out_of_reach_is_said():

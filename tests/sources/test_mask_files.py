@@ -1,11 +1,14 @@
 """Masks say which entries are known, whatever file they come in."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.io
 from PIL import Image, ImageFilter
 
 from ringlet.errors import ArgumentError, DataWarning, FormatError, MissingFileError
+from ringlet.sources import as_source
 from ringlet.sources.mask_files import load_mask
 from ringlet.store.outputs import write_array
 
@@ -130,3 +133,18 @@ def test_a_video_is_no_mask(tmp_path):
 def test_a_missing_mask_is_a_file_not_found_error(tmp_path):
     with pytest.raises(MissingFileError):
         load_mask(tmp_path / "m.npy", (3, 4))
+
+
+@pytest.mark.parametrize("shown", [0.02, 0.4])
+def test_a_mask_that_is_true_in_the_holes_is_noticed(shown):
+    rng = np.random.default_rng(0)
+    x, holes = rng.random((40, 30, 3)), rng.random((40, 30, 1)) < shown
+    filled = np.where(holes, 1.0, x)
+    with pytest.warns(DataWarning, match=r"of which have the same value, .* True means observed: .* give ~mask"):
+        as_source(filled, np.broadcast_to(holes, x.shape))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        as_source(filled, np.broadcast_to(~holes, x.shape))  # the right way round
+        as_source(x, np.broadcast_to(holes, x.shape))  # what is shown varies
+        as_source(np.where(holes, x, np.nan), np.broadcast_to(holes, x.shape))  # nothing else is there
+        as_source(np.where(rng.random(x.shape) < 0.99, 0.0, x), np.broadcast_to(holes, x.shape))  # mostly zeros

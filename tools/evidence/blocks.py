@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from evidence import imputation, paper, performance, quality, rivals, small
+from evidence import imputation, paper, performance, quality, rivals, small, statuses
 from evidence.earlier import earlier
 
 __all__ = ["BLOCKS", "ROOT", "page_with", "stale", "write"]
@@ -15,9 +15,14 @@ Block = Callable[[], str]
 
 # By page: the name of the marks, and what writes the text.
 BLOCKS: dict[str, Mapping[str, Block]] = {
-    "README.md": {"imputation-counts": imputation.counts, "ring-sizes": quality.sizes},
+    "README.md": {
+        "imputation-brief": imputation.brief,
+        "imputation-counts": imputation.counts,
+        "ring-sizes": quality.sizes,
+    },
     "docs/index.md": {"imputation-counts": imputation.counts},
     "docs/evidence/index.md": {"imputation-counts": imputation.counts, "rival-counts": rivals.counts},
+    "docs/start/results.md": {"statuses": statuses.statuses},
     "docs/imputation.md": {"imputation": imputation.table},
     "docs/quality.md": {
         "quality-cases": quality.cases,
@@ -36,9 +41,9 @@ BLOCKS: dict[str, Mapping[str, Block]] = {
         "evaluation": performance.evaluation,
         "gram": performance.gram,
         "start-up": performance.startup,
-        **earlier("what-helped"),
     },
-    "docs/scale.md": earlier("chunk-sampling", "memory-budget", "extension", "cluster-traffic"),
+    "docs/evidence/speed-log.md": earlier("what-helped"),
+    "docs/evidence/earlier-scale.md": earlier("chunk-sampling", "memory-budget", "extension", "cluster-traffic"),
     "docs/devices.md": earlier("gpu-model"),
     "docs/methods.md": earlier("methods-released", "methods-decomposition", "methods-defaults"),
     "docs/evidence/earlier.md": earlier(

@@ -3,13 +3,15 @@
 from pathlib import Path
 
 from evidence.markdown import days
-from ringlet.bench.impute.rivals import RINGLET
-from ringlet.bench.impute.table import Row, markdown, rows_of
+from evidence.markdown import table as lined
+from ringlet.bench.impute.rivals import METHODS, RINGLET
+from ringlet.bench.impute.table import HEADERS, Row, markdown, rows_of
 from ringlet.experiments.journal import read_records
 
-__all__ = ["RECORD", "counts", "measure", "table"]
+__all__ = ["RECORD", "brief", "counts", "measure", "table"]
 
 _OUTAGES = ("random", "fibre", "block")
+_WORDS = {"random": "single entries", "fibre": "whole fibres, such as days", "block": "boxes"}
 RECORD = Path(__file__).parents[2] / "benchmarks" / "imputation.jsonl"
 
 
@@ -40,6 +42,22 @@ def _count(wrong: int) -> str:
 def counts() -> str:
     """How many cases are won, for a sentence."""
     return f"in {_count(5)} cases in which 5 % of the entries are wrong, and in {_count(0)} in which none is"
+
+
+def brief() -> str:
+    """Means over the tensors of which all methods were measured, in a few lines."""
+    rows = [row for row in _rows() if {RINGLET, *METHODS} <= set(row.nrmse)]
+    lines = []
+    for outage in _OUTAGES:
+        for wrong in (0, 5):
+            cases = [row.nrmse for row in rows if (row.outage, row.wrong) == (outage, wrong)]
+            means = [sum(case[name] for case in cases) / len(cases) for name in (RINGLET, *METHODS)]
+            shown, least = [f"{mean:.2f}" for mean in means], f"{min(means):.2f}"
+            scores = [f"**{mean}**" if mean == least else mean for mean in shown]
+            lines.append((_WORDS[outage], f"{wrong} %", *scores))
+    heads = ("missing", "wrong", *HEADERS[3:-1])
+    count = len({row.tensor for row in rows})
+    return f"{lined(heads, lines)}\n\nMeans over {count} measured tensors of which 30 % is hidden."
 
 
 def table() -> str:

@@ -33,6 +33,7 @@ __all__ = ["SLICE_ENTRIES", "LpTRC"]
 
 
 _EPSILON = 0.01  # eps over the data's size
+_WIDEST = 1e6  # the same: beyond, its powers leave the range of floats
 _PENALTY = 20.0  # mu, for data of size 1
 _STEPS = {"irls": 2, "admm": 40}
 SLICE_ENTRIES = 1 << 17  # of the data that a thread reads at a time
@@ -297,5 +298,10 @@ def _epsilon_of(solver: LpTRC, size: float, dtype: np.dtype[Any]) -> float:
         raise ArgumentError(
             f"epsilon={solver.epsilon!r} is not allowed with data of size {size:.3g} in {dtype.name}; "
             f"it must be at least {least * size:.3g}, their rounding errors"
+        )
+    if solver.epsilon > _WIDEST * size:
+        raise ArgumentError(
+            f"epsilon={solver.epsilon!r} is not allowed with data of size {size:.3g}; it must be at most "
+            f"{_WIDEST * size:.3g}, where the method is least squares"
         )
     return solver.epsilon / size

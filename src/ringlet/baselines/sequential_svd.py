@@ -12,7 +12,7 @@ import numpy as np
 from ringlet.baselines.alternating import data_size
 from ringlet.baselines.dense_plan import DensePlan, checked
 from ringlet.baselines.unfolding import Unfolding, block_entries, unfold_array, unfold_source
-from ringlet.checks import check_number
+from ringlet.checks import check_number, check_one_of
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
 from ringlet.results.records import SweepReport
@@ -23,6 +23,9 @@ from ringlet.solvers.base import Problem, Solver, check_fits_machine, working_dt
 from ringlet.solvers.sawrtrd.start import check_representable
 
 __all__ = ["SequentialRun", "SequentialSVD", "Step", "Truncated", "balanced_factors", "left_vectors"]
+
+
+_BLOCKS_HELD = 6  # by a thread: as read, scaled, transposed, factorised, and two that the factorisation copies
 
 
 @dataclass(frozen=True)
@@ -79,9 +82,9 @@ class SequentialSVD(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.start_mode != "auto":
-            if isinstance(self.start_mode, str):
-                raise ArgumentError(f"start_mode={self.start_mode!r} is not allowed; give a mode or 'auto'")
+        if isinstance(self.start_mode, str):
+            check_one_of("start_mode", self.start_mode, ("auto",), " or a mode, counted from 0")
+        else:
             check_number("start_mode", self.start_mode, at_least=0, whole=True)
 
     @abstractmethod
@@ -122,7 +125,7 @@ class SequentialSVD(Solver):
         block = min(here, block_entries(step.rows))
         held = (0 if step.number == 0 else here) + self.column_numbers(step) * step.columns
         squares = self.square_matrices(here // block) * min(step.rows, step.columns) * step.rows
-        return held + 4 * threads * block + squares
+        return held + _BLOCKS_HELD * threads * block + squares
 
     def first_mode(self, shape: Sequence[int], rank: Sequence[int]) -> int:
         """The mode to start from, if it has the singular values for two bonds."""

@@ -18,13 +18,13 @@ __all__ = ["group"]
 
 # Help must come at once, so a command's module is imported only when the command is asked for.
 _COMMANDS = {
-    "demo": "Fill a sensor log and restore a photo, and show how well that went.",
+    "demo": "Fill a sensor log, restore a photo, and write a page about both.",
     "fit": "Fit a tensor ring to a file and save it.",
-    "restore": "Make a clean file from a damaged one, in one step.",
-    "info": "Say what is in a .ring file, a checkpoint or a data file.",
-    "plan": "Say what a fit would cost, without running it.",
-    "bench": "Time sweeps against the machine's own speed.",
-    "paper": "Run the paper's experiments: tables, figures, a page.",
+    "restore": "Write a clean file from a damaged one, in one step.",
+    "info": "Describe a .ring file, a checkpoint or a data file.",
+    "plan": "Report the cost of a fit, without running it.",
+    "bench": "Time sweeps relative to the machine's own speed.",
+    "paper": "Run the experiments of the paper.",
 }
 
 
@@ -99,14 +99,14 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=(
-        "Exit codes: 0 done; 2 wrong input or usage (one line on stderr says what to change, nothing was "
-        "written); 130 interrupted (a fit that was under way still writes the best ring so far); "
-        "141 the output was closed; 1 a fault in Ringlet."
+        "Exit codes: 0 success; 2 invalid input or usage (one line on stderr says what to change, and nothing was "
+        "written); 130 interrupted (a running fit still writes the best ring so far); 141 the reader of the output "
+        "closed it; 1 an error in Ringlet."
     ),
 )
 @click.version_option(__version__, message="ringlet %(version)s")
 def group() -> None:
-    """Restore incomplete, outlier-ridden tensors, and keep them small, as robust tensor rings.
+    """Fill gaps and correct wrong entries in data with several axes, by robust tensor rings.
 
     Reads and writes pictures, videos, npy, npz, mat, TIFF, netCDF and HDF5 files, zarr stores, csv and parquet tables.
     Start with: ringlet demo

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         for stream in streams:
             stream.flush()
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        _say("interrupted\n")
         code = _INTERRUPTED
     except (OSError, SystemExit) as error:
         _drop_unwritten(streams)
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         elif isinstance(error, OSError) and error.errno in _FULL:
             code = _UNPRINTED
             with suppress(OSError):
-                sys.stderr.write(f"error: cannot print: {error.strerror}\n")
+                _say(f"error: cannot print: {error.strerror}\n")
         else:
             raise
     sys.exit(code)
@@ -57,10 +57,16 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         told = StringIO()
         error.show(told)
-        sys.stderr.write(visible(told.getvalue()))
+        _say(visible(told.getvalue()))
         return error.exit_code
     except click.Abort as error:  # what older versions of click make of Ctrl-C
         raise KeyboardInterrupt from error
+
+
+def _say(text: str) -> None:
+    """Write to stderr, which may be closed."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
 
 
 def _simpler(error: UnicodeError) -> tuple[str | bytes, int]:

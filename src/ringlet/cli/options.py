@@ -77,7 +77,7 @@ class CheckpointOptions:
     checkpoint: Path | None
     every: int | None
     resume: bool
-    time: str | None
+    time: float | str | None
 
     def check(self) -> None:
         """Refuse options that cannot be meant, before any work."""
@@ -119,39 +119,39 @@ data_options = gathered(
             "--mask",
             type=GivenPath(),
             metavar="FILE",
-            help="Which entries are known: an array in a file or store, 1 = known; or a picture, dark = missing.",
+            help="File that marks known entries: an array or store, 1 = known; or a picture, dark pixels = missing.",
         ),
         click.option(
             "--missing",
             type=NumberOr("missing", {"nan": nan}),
             metavar="nan|VALUE",
-            help="Entries that equal VALUE are missing, e.g. 0. NaN is always missing.",
+            help="Treat entries equal to VALUE as missing, e.g. 0. NaN is always missing.",
         ),
         click.option(
             "--key",
             metavar="NAME",
-            help="Which array of a file or store of several. Of a table, the columns whose values are the modes, "
-            "joined by commas.",
+            help="Name of the array, if a file or store has several. For a long table: the columns that are the modes, "
+            "joined by commas, e.g. sensor,day,hour.",
         ),
         click.option(
             "--cache",
             type=GivenPath(),
             metavar="DIR",
-            help="Keep the decoded frames of a video or a folder of frames there, for the next time. By default frames "
-            "that take more than 1 GB are kept beside it.",
+            help="Folder for the decoded frames of a video or a folder of frames; the next fit reads them from there. "
+            "By default only frames of more than 1 GB are stored, beside the video.",
         ),
         click.option(
             "--max-size",
             metavar="SIZE",
-            help="Memory that an array, picture or chunk of the file may take.  [default: a quarter of the machine's]",
+            help="Refuse an array, picture or chunk that needs more memory.  [default: a quarter of the machine's]",
         ),
-        click.option("--follow-links", is_flag=True, help="Read what a store keeps in other files."),
+        click.option("--follow-links", is_flag=True, help="Also read data that a store keeps in other files."),
         click.option(
             "--absent",
             type=click.Choice(["fill", "missing"]),
             default="fill",
             show_default=True,
-            help="Chunks that a store does not hold are its fill value, or missing.",
+            help="Value of chunks that are not in the store: its fill value, or missing.",
         ),
     ],
 )
@@ -164,11 +164,17 @@ checkpoint_options = gathered(
             "--checkpoint",
             type=GivenPath(),
             metavar="DIR",
-            help="Save the fit there while it runs, so that --resume can continue it after an interruption.",
+            help="Save the fit in this folder after every sweep; --resume continues it after an interruption.",
         ),
-        click.option("--every", type=int, metavar="N", help="Save after every N sweeps.  [default: 1]"),
-        click.option("--resume", is_flag=True, help="Continue from the checkpoint, if it holds this fit."),
-        click.option("--time", metavar="TIME", help="End the fit after this time, e.g. 60s or 5min."),
+        click.option(
+            "--every", type=int, metavar="N", help="With --checkpoint: save after every N sweeps.  [default: 1]"
+        ),
+        click.option(
+            "--resume", is_flag=True, help="Continue the fit saved in --checkpoint; without one, start a new fit."
+        ),
+        click.option(
+            "--time", metavar="TIME", help="Stop the fit after this time, e.g. 60s or 5min, with the best ring so far."
+        ),
     ],
 )
 
@@ -183,13 +189,13 @@ solver_options = gathered(
             type=click.Choice(["auto", "awrtrd", "sawrtrd"]),
             default="auto",
             show_default=True,
-            help="awrtrd looks at all entries in a sweep, sawrtrd at random subtensors; auto chooses by size.",
+            help="awrtrd uses all entries in every sweep, sawrtrd random subtensors; auto chooses by size.",
         ),
         click.option(
             "--samples",
             type=int,
             metavar="J",
-            help=f"Columns that sawrtrd draws for a core update.  [default: {SAWRTRD().samples}]",
+            help=f"Number of columns that sawrtrd samples for a core update.  [default: {SAWRTRD().samples}]",
         ),
         click.option(
             "--sweeps",
@@ -197,7 +203,7 @@ solver_options = gathered(
             metavar="N",
             default=_defaults.sweeps,
             show_default=True,
-            help="Largest number of sweeps.",
+            help="Maximum number of sweeps.",
         ),
         click.option(
             "--tol",
@@ -205,15 +211,15 @@ solver_options = gathered(
             metavar="T",
             default=_defaults.tol,
             show_default=True,
-            help="Stop when the relative change stays below it; 0 runs all sweeps.",
+            help="Stop when the relative change of the ring stays below T; 0 runs all sweeps.",
         ),
         click.option(
             "--loss",
             type=click.Choice(["learned", *LOSSES]),
             default=_defaults.loss,
             show_default=True,
-            help="How outliers lose weight: judged by their neighbours (learned), by the kernel of a loss "
-            "function, or not at all (l2, least squares).",
+            help="How outliers are recognised: learned compares entries with their neighbours; correntropy, cauchy and "
+            "huber weigh it by its residual; l2 is least squares, which trusts all entries.",
         ),
         click.option(
             "--sigma",
@@ -221,7 +227,7 @@ solver_options = gathered(
             metavar="RULE|NUMBER",
             default=_defaults.sigma,
             show_default=True,
-            help="Kernel width: a rule that adapts it (iqr, maxabs, trusted), or a width in the data's units.",
+            help="Kernel width: a rule that adapts it (iqr, maxabs, trusted), or a number in the data's units.",
         ),
         click.option(
             "--ridge",
@@ -229,7 +235,7 @@ solver_options = gathered(
             metavar="auto|NUMBER",
             default=_defaults.ridge,
             show_default=True,
-            help="Penalty on the size of the cores; auto increases it where few entries are known.",
+            help="Penalty on the size of the cores; auto uses a larger one if few entries are known.",
         ),
         click.option(
             "--smooth",
@@ -237,13 +243,18 @@ solver_options = gathered(
             metavar="auto|NUMBER",
             default=_defaults.smooth,
             show_default=True,
-            help="Penalty on differences between neighbours; auto finds one for every mode (0: no order).",
+            help="Penalty on differences between neighbouring slices; auto chooses one for every mode, 0 uses none.",
         ),
-        click.option("--threads", type=int, metavar="N", help="By default all cores. Never changes the result."),
+        click.option(
+            "--threads",
+            type=int,
+            metavar="N",
+            help="Number of threads; the result does not depend on it.  [default: all cores]",
+        ),
         click.option(
             "--memory",
             metavar="SIZE",
-            help="Budget for working memory, e.g. 2GB. It includes what is held of stores, but not data in memory.",
+            help="Limit of the working memory, e.g. 2GB. Parts of a store that are read count; data in memory do not.",
         ),
     ],
 )
@@ -254,12 +265,16 @@ rank_option = click.option(
     default="auto",
     show_default=True,
     metavar="auto|R|R,R,..|SIZE|PSNR",
-    help="One number for all bonds, the bond before every mode (20,20,3), the largest ring (1MB), or a quality (35dB). "
-    "auto increases the bonds while the error at held-out entries decreases.",
+    help="One number for all bonds (20), the bond before every mode (20,20,3), a limit for the size of the ring (1MB), "
+    "or a quality to reach (35dB). auto increases the bonds while the error at held-out entries decreases.",
 )
 seed_option = click.option(
-    "--seed", type=int, default=0, show_default=True, help="The same seed and data give the same bits."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of all random draws; the same seed and data give the same bits.",
 )
-force_option = click.option("--force", is_flag=True, help="Replace output files that exist.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
-quiet_option = click.option("--quiet", is_flag=True, help="Print nothing but warnings and errors.")
+force_option = click.option("--force", is_flag=True, help="Replace existing output files.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the results as one JSON object.")
+quiet_option = click.option("--quiet", is_flag=True, help="Print only warnings and errors.")

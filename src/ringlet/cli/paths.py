@@ -19,7 +19,10 @@ class GivenPath(click.Path):
         """Make a Path of it."""
         if value == "":
             self.fail("the path is empty; the current folder is .", param, ctx)
-        return super().convert(value, param, ctx)
+        try:
+            return super().convert(value, param, ctx)
+        except ValueError:
+            self.fail(f"{value!r} holds a null character, which no path can", param, ctx)
 
 
 def suffixed(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:

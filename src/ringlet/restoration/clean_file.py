@@ -144,7 +144,7 @@ class CleanFile:
         elif kind == "npy":
             write_npy(self.path, entries, shape, source.dtype, force=self.force)
         elif kind == "frames":
-            write_frames(self.path, _frames(entries, shape), force=self.force)
+            write_frames(self.path, _frames(entries, shape), names=self.given.frame_names, force=self.force)
         else:
             whole = np.empty(shape, source.dtype)
             fill(whole, entries)

@@ -19,7 +19,7 @@ from ringlet.sources.base import aligned_blocks, slabs
 from ringlet.sources.conversion import with_mask, without_value
 from ringlet.sources.files import Loaded, load
 from ringlet.sources.kinds import Kind, kind_of, reading
-from ringlet.sources.media import opened_frames
+from ringlet.sources.media import frame_files, opened_frames
 from ringlet.sources.paths import exists
 from ringlet.store.frame_cache import cached_frames
 
@@ -86,6 +86,8 @@ class Input:
         Opacity of the pixels of a picture; it is not part of the tensor.
     video : Path or None
         The video itself, whose sound and rotation are not part of the tensor.
+    frame_names : tuple of str or None
+        Names of the files of a folder of frames, without their suffixes; None if two are the same.
     """
 
     source: ArraySource | ChunkedSource
@@ -94,6 +96,7 @@ class Input:
     frame_rate: Fraction | None = None
     alpha: NDArray[np.uint8] | None = None
     video: Path | None = None
+    frame_names: tuple[str, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -114,7 +117,7 @@ class Input:
             known = values if observed is None else values[observed]
             missing += values.size - known.size
             if known.size:
-                low, high = min(low, known.min().item()), max(high, known.max().item())
+                low, high = min(low, _plain(known.min())), max(high, _plain(known.max()))
         return EntryStatistics(missing, low, high) if low <= high else EntryStatistics(missing, None, None)
 
     @property
@@ -149,7 +152,8 @@ def open_input(
         loaded = _load(Path(data_or_path), options, largest_decoded)
         source = loaded.source if options.mask is None else with_mask(loaded.source, options.mask)
         video = Path(data_or_path) if loaded.kind == "video" else None
-        given = Input(source, loaded.kind, loaded.key, loaded.frame_rate, loaded.alpha, video)
+        names = _frame_names(Path(data_or_path)) if loaded.kind == "frames" else None
+        given = Input(source, loaded.kind, loaded.key, loaded.frame_rate, loaded.alpha, video, names)
     else:
         if options.key is not None:
             raise ArgumentError(f"key={options.key!r} is for files and stores that are given by their path")
@@ -182,10 +186,20 @@ def _load(path: Path, options: ReadOptions, largest_decoded: int) -> Loaded:
     )
 
 
+def _frame_names(folder: Path) -> tuple[str, ...] | None:
+    names = tuple([file.stem for file in frame_files(folder)])
+    return names if len({name.casefold() for name in names}) == len(names) else None
+
+
 def _decoded_bytes(path: Path, kind: Kind) -> int:
     """Bytes of all frames; 0 where the file does not tell."""
     with opened_frames(path, kind) as moving:
         return moving.nbytes or 0
+
+
+def _plain(number: Any) -> float:
+    """Whole numbers stay exact."""
+    return int(number) if number.dtype.kind in "iu" else float(number)
 
 
 def _blocks(source: Source) -> list[tuple[slice, ...]]:

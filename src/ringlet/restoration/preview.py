@@ -1,4 +1,4 @@
-"""A first look at the clean file while a fit with a limit of time still runs."""
+"""Restoring within a limit of time: how much of it the fit may take, and a first look at the clean file meanwhile."""
 
 from collections.abc import Callable
 from math import inf
@@ -8,9 +8,25 @@ from ringlet.amounts import parse_seconds
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.results.records import State
 
-__all__ = ["Preview"]
+__all__ = ["Preview", "fit_seconds"]
 
 _FIRST_SHARE = 0.1  # of the time: the ring has taken shape, and most of the time is left
+_ENTRY_SECONDS = 4e-6  # that restoring and writing an entry takes after the fit
+_MOST_RESERVED = 0.5  # of the time
+
+
+def fit_seconds(time: float | str | None, entries: int) -> float | None:
+    """What a fit may take of a limit of time for all: restored entries and files need some after it.
+
+    Examples
+    --------
+    >>> fit_seconds("30s", 1_000_000), fit_seconds(30, 10_000_000), fit_seconds(None, 100)
+    (26.0, 15.0, None)
+    """
+    if time is None:
+        return None
+    seconds = parse_seconds(time)
+    return seconds - min(_ENTRY_SECONDS * entries, _MOST_RESERVED * seconds)
 
 
 class Preview:

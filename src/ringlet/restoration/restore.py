@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ringlet.restoration.clean_array import CleanArray
 from ringlet.restoration.clean_entries import Cleaning
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
-from ringlet.restoration.preview import Preview
+from ringlet.restoration.preview import Preview, fit_seconds
 from ringlet.results.choices import Option, Refinement
 from ringlet.results.records import Status
 from ringlet.solvers.base import Solver
@@ -53,9 +54,8 @@ def restore(
 ) -> Any:
     """Fill the missing entries of data and replace the wrong ones.
 
-    A tensor ring is fitted as in `decompose`. The clean data are the data themselves as far as they are trusted, and
-    elsewhere the ring and the detail that trusted entries nearby foretell. All arguments are checked before the fit
-    begins.
+    A tensor ring is fitted as in `decompose`. Trusted entries are kept. The others are filled by the ring and by detail
+    that is predicted from trusted entries nearby. All arguments are checked before the fit begins.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def restore(
         missing. The data are never changed. A video whose frames take more than 1 GB is decoded into a zarr store
         beside it, once.
     output : path, optional
-        The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .hdf5, .tif, .nc, .csv, .tsv or .parquet; of a
-        video also a folder without a suffix, for its frames. It is written under a temporary name and then renamed.
-        Pictures and videos need data of dtype uint8, a grey png may be uint16. A video keeps its sound and rotation.
+        The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .hdf5, .tif, .nc, .csv, .tsv or .parquet; for
+        a video or frames also a folder. It is written under a temporary name and then renamed. Pictures and videos need
+        data of dtype uint8; a grey png may be uint16. A video keeps its sound and rotation.
     mask : bool array-like, store or path, optional
         True = observed. As a path it is an array file of zeros and ones or a picture, in which dark means missing.
     rank : "auto", int, sequence of int, budget or target
@@ -77,24 +77,24 @@ def restore(
     seed : int
         The same seed, data and machine give the same bits.
     detail : {"auto", "always", "never"}
-        Whether detail that the ring does not hold is added, as far as trusted entries nearby foretell it. "auto": if
-        that is nearer to known entries that were hidden. "never": the ring alone.
+        Whether detail that the ring lacks is added, as predicted from trusted entries nearby. "auto": if this reduces
+        the error at known entries that were hidden. "never": the ring alone.
     keep : {"auto", "always", "never"}
-        What becomes of entries that are observed and trusted. "always": they stay as they are. "never": they are
-        replaced, too. "auto": they stay, less their noise as far as it can be told from detail.
-        True and False mean "always" and "never", here and in `detail`. See `Fit.restored`.
-        Clean data have the dtype of the data; into whole numbers they are rounded and clipped.
+        Entries that are observed and trusted. "always": they are not changed. "never": they are replaced by the ring
+        and its detail. "auto": they are kept, and their noise is reduced where it can be told from detail. True and
+        False mean "always" and "never", here and in `detail`. See `Fit.restored`. Clean data have the dtype of the
+        data; whole numbers are rounded and clipped.
     refine : None, "patches" or callable
-        For those who can wait: fit groups of similar patches, or use a denoiser of your own, a function of an array.
-        See `Fit.restored`.
+        Improves the result in several times the time: by groups of similar patches, or by a denoiser of your own, a
+        function of an array. See `Fit.restored`.
     trust_known : bool
-        True: every observed entry stays as it is, and only missing ones are filled, whatever `keep` says. For data in
-        which the mask, `missing` or NaN names all that is wrong.
+        True: only missing entries change, whatever `keep` says. For data in which NaN, `mask` or `missing` marks
+        everything that is wrong.
     missing : float, optional
         Entries that equal this value are missing, too.
     key : str, optional
-        Name of the array in a file or store of several; ``"run.h5::name"`` says the same. Of a table the columns whose
-        values are the modes, joined by commas: ``key="sensor,day,hour"``.
+        Name of the array, if a file or store has several; ``"run.h5::name"`` means the same. For a long table, the
+        columns that are the modes, joined by commas: ``key="sensor,day,hour"``.
     force : bool
         Replace an output that exists, which may be the input itself.
     checkpoint : path, optional
@@ -104,21 +104,22 @@ def restore(
     progress : bool
         Show a progress line.
     executor : DaskExecutor, optional
-        A cluster to do the passes over the data, as in `decompose`.
+        A cluster that does the passes over the data, as in `decompose`.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth, time : optional
-        Hyper-parameters of the solver and a limit of time, as in `decompose`. With `time`
-        and a new `output`, a preview is written to it after a tenth of the time; the final result replaces it.
+        Hyper-parameters of the solver and a limit of time, as in `decompose`. Of `time` a part is kept for what
+        follows the fit: 4 microseconds an entry, at most half. With a new `output`, a preview is written to it after a
+        tenth of the time; the final result replaces it.
 
     Returns
     -------
     array, the kind of object that was given, or Fit
-        Without `output` the clean data. An xarray.DataArray or Dataset gives that again, with the same coordinates,
-        attributes and names, a pandas.DataFrame a DataFrame of the same rows, columns and dtypes, and a torch tensor a
-        torch tensor without a gradient. All else gives a NumPy array. The entries of a file, a store or a dask array
-        must fit into a quarter of the machine's memory. With `output` the Fit. If the output has replaced the zarr
-        store that was fitted, ``weights`` and ``restored`` of the Fit read the clean entries.
-        Ctrl-C ends the fit early, and the best ring so far is used: ``fit.status`` says so, or, where an array is
-        given back, a DataWarning.
+        Without `output`: the clean data. An xarray.DataArray or Dataset gives the same kind, with its coordinates,
+        attributes and names; a pandas.DataFrame gives a DataFrame with the same rows, columns and dtypes; a torch
+        tensor gives a torch tensor without a gradient. Everything else gives a NumPy array. The entries of a file, a
+        store or a dask array must fit into a quarter of the machine's memory. With `output`: the Fit. If the output has
+        replaced the zarr store that was fitted, ``weights`` and ``restored`` of the Fit read the clean entries. Ctrl-C
+        stops the fit, and the best ring so far is used. Then ``fit.status`` is INTERRUPTED, or a DataWarning is issued
+        if an array is returned.
 
     Raises
     ------
@@ -178,7 +179,7 @@ def restore(
         sigma=sigma,
         ridge=ridge,
         smooth=smooth,
-        time=time,
+        time=fit_seconds(time, prod(given.shape)),
     )
     if isinstance(target, CleanArray):
         if fit.status is Status.INTERRUPTED:  # an array has no status

@@ -39,11 +39,11 @@ class EntryViews(ABC):
         """The ring beside its data."""
 
     def weights(self, index: Index | tuple[Index, ...] = ...) -> Any:
-        """How far a block of entries is trusted, computed on demand.
+        """Weights of a block of entries: how far each is trusted. Computed on demand.
 
-        With ``loss="learned"`` a weight is the probability that an entry is right. It is judged by the
-        ring and the entries around it, itself left out, and by what wrong values look like: see `outlier_model`. With
-        other losses it is the weight that the kernel gives to its residual. Of fewer than 1500 observed entries
+        With ``loss="learned"`` a weight is the probability that an entry is right. It follows from the ring, from the
+        entries around it, and from what wrong values look like (`outlier_model`); the entry itself is left out. With
+        other losses it is the weight that the kernel gives to the residual. If fewer than 1500 entries are observed,
         nothing is learned; then `outliers` have weight 0.
 
         Parameters
@@ -79,6 +79,15 @@ class EntryViews(ABC):
         -------
         array
             NaN: not observed.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10))
+        >>> x[1, 2, 3] = 500.0
+        >>> fit = ringlet.decompose(x, rank=3)
+        >>> bool(abs(fit.residuals((1, 2, 3)) - 493) < 1)          # 500 in the place of 7
+        True
         """
         return self._evaluate(self._entries.residuals, index, quantity="differences")
 
@@ -97,6 +106,16 @@ class EntryViews(ABC):
         -------
         array
             NaN: not observed.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> rng = np.random.default_rng(0)
+        >>> x = np.fromfunction(lambda i, j, k: i + j * k, (20, 15, 10)) + rng.normal(0, 0.5, (20, 15, 10))
+        >>> x[1, 2, 3] += 10
+        >>> scores = ringlet.decompose(x, rank=3).zscores()
+        >>> np.unravel_index(np.abs(scores).argmax(), x.shape) == (1, 2, 3), bool(scores[1, 2, 3] > 10)
+        (True, True)
         """
         return self._evaluate(self._entries.zscores, index)
 
@@ -131,23 +150,23 @@ class EntryViews(ABC):
         return self._evaluate(self._entries.error_model.block, index, quantity="differences")
 
     def outliers(self, index: Index | tuple[Index, ...] = ..., fdr: float = _FDR) -> Any:
-        """Which entries of a block do not fit the others: the documented way to find anomalies.
+        """Mark the entries of a block that are wrong: those that do not agree with the others.
 
         An entry is an outlier if its z-score is too large for the bulk of all z-scores, by the rule of Benjamini and
-        Hochberg. With ``loss="learned"`` it also is one if it is probably wrong by its `weights`: those
-        of the least weight are taken, as long as their mean weight is at most `fdr`.
+        Hochberg. With ``loss="learned"`` it is also an outlier if its weight says that it is probably wrong: entries of
+        the smallest `weights` are taken, as long as the mean of their weights is at most `fdr`.
 
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
             As in ``ring[index]``; left out, everything.
         fdr : float, above 0 and below 1
-            False-discovery rate: about this share of the outliers found are good entries.
+            False-discovery rate: about this share of the marked entries are right.
 
         Returns
         -------
         bool array
-            False: good, or not observed.
+            True: wrong. False: right, or not observed.
 
         Examples
         --------
@@ -168,7 +187,7 @@ class EntryViews(ABC):
     @property
     @usual_float_errors()
     def outlier_share(self) -> float:
-        """About the share of the observed entries that are judged wrong; of large data, in a sample of them.
+        """Approximate share of the observed entries that are judged wrong; of large data, in a sample of them.
 
         Those that `outliers` finds, and those that the fit itself gave less than half of their weight.
 
@@ -206,7 +225,7 @@ class EntryViews(ABC):
         keep: Option = "auto",
         refine: Refinement = None,
     ) -> Any:
-        """A block of the data in which what is missing or wrong is replaced, by the ring and the entries around it.
+        """A block of the data in which missing and wrong entries are replaced, by the ring and the entries around them.
 
         ``ring[index]`` is the model everywhere: smaller than the data, without their noise, and without the detail that
         the rank cannot hold. This detail is predicted by trusted entries nearby, along the modes that have an order.
@@ -216,17 +235,17 @@ class EntryViews(ABC):
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
             As in ``ring[index]``; left out, everything.
         detail : {"auto", "always", "never"}
-            Whether detail is added to the ring. "auto": if that is nearer to known entries that were hidden.
+            Whether detail is added to the ring. "auto": if this reduces the error at known entries that were hidden.
         keep : {"auto", "always", "never"}
-            What becomes of entries that are observed and trusted. "always": they stay as they are. "never": they are
-            replaced, too. "auto": they stay, less their noise as far as it can be told from detail.
+            Entries that are observed and trusted. "always": they are not changed. "never": they are replaced by the
+            ring and its detail. "auto": they are kept, and their noise is reduced where it can be told from detail.
             True and False mean "always" and "never", here and in `detail`.
         refine : None, "patches" or callable
-            For those who can wait. "patches": groups of similar patches are fitted by low rank, in five rounds.
-            Otherwise a denoiser of your own, a function of an array in the data's units that gives one of the same
-            shape. If it has a parameter ``sigma``, it gets the standard error of missing entries by that name. After
-            every round trusted entries are put back, less their noise. Known entries that stay hidden decide how much
-            of the change counts: none, if it brings them no nearer.
+            Improves the result in several times the time. "patches" fits groups of similar patches by low rank, in five
+            rounds. A callable is a denoiser of your own: a function of an array in the data's units that returns one
+            of the same shape. If it has a parameter ``sigma``, it gets the standard error of missing entries by that
+            name. After every round trusted entries are put back. Known entries that stay hidden decide how much of the
+            change is used: none, if their error does not decrease.
 
         Returns
         -------

@@ -56,11 +56,11 @@ class Fit(EntryViews):
     status : Status
         How the fit ended; its text is advice.
     history : tuple of SweepRecord
-        One record a sweep.
+        One record for every sweep.
     missing_share : float
-        Share of the data's entries that were missing; NaN of a fit that was extended.
+        Share of the data's entries that were missing; NaN after `extend`.
     path : tuple of Rung
-        The rings that an automatic fit went through, in order: rank, parameters, validation error, seconds. Empty where
+        The rings that an automatic fit went through, in order: rank, parameters, validation error, seconds. Empty if
         the rank was given.
 
     Examples
@@ -96,12 +96,13 @@ class Fit(EntryViews):
     def _facts(self) -> Facts:
         """What a summary says. Data in a store are not read for it."""
         facts = _model_facts(self.ring.shape, self.ring, self.status)
+        facts += [*history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
         if isfinite(self.validation):
             units = "" if self.ring.units is None else f" {self.ring.units}"
             facts.append(("validation error", f"{self.validation:.3g}{units}"))
         if self.chunks is None:
             facts.append(("judged wrong", percent(self.outlier_share)))
-        return [*facts, *history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
+        return facts
 
     @property
     def data_bytes(self) -> int:
@@ -112,7 +113,15 @@ class Fit(EntryViews):
     def validation(self) -> float:
         """Estimated root mean square error at entries that were not used, in the data's units.
 
-        Measured at entries that the fit holds out; NaN where it holds none out: a given rank and a given `smooth`.
+        Measured at entries that the fit holds out. NaN if it holds none out: if both rank and `smooth` are given.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> x = np.add.outer(np.sin(np.arange(40) / 9), np.cos(np.arange(50) / 7))
+        >>> x += np.random.default_rng(0).normal(0, 0.1, x.shape)
+        >>> bool(0.08 < ringlet.decompose(x).validation < 0.14)
+        True
         """
         known = [record.held_out for record in self.history if isfinite(record.held_out)]
         return known[-1] if known else nan
@@ -129,10 +138,10 @@ class Fit(EntryViews):
     @property
     @usual_float_errors()
     def explained_share(self) -> float:
-        """Share of the data's variance that the ring foretells at entries that were not used, at least 0.
+        """Share of the data's variance that the ring predicts at entries that were not used, at least 0.
 
-        Outliers are left out. NaN where nothing is held out. A small share says that the data are not of low rank, or
-        mostly noise: a method that looks at neighbours only may serve as well.
+        Outliers are left out. NaN if nothing is held out. A small share means that the data are not of low rank, or
+        that they are mostly noise: a method that uses neighbours only may be as good.
 
         Examples
         --------
@@ -147,12 +156,19 @@ class Fit(EntryViews):
         return max(0.0, 1 - (self.validation / deviation) ** 2)
 
     def plot_path(self, axes: Any = None) -> Any:
-        """Draw the validation error of every rung of `path` over its size; gives Matplotlib's axes.
+        """Draw the validation error of every rung of `path` over its size, and return Matplotlib's axes.
 
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
+
+        Examples
+        --------
+        >>> import numpy as np, ringlet
+        >>> fit = ringlet.decompose(np.add.outer(np.sin(np.arange(40) / 9), np.cos(np.arange(50) / 7)))
+        >>> fit.plot_path().get_ylabel()
+        'validation error'
         """
         return plot_path(self.path, self.ring.units, axes)
 
@@ -190,9 +206,10 @@ class Fit(EntryViews):
 
     @usual_float_errors()
     def save(self, path: str | os.PathLike[str], *, force: bool = False, precision: str | None = None) -> float:
-        """Write the ring to a ``.ring`` file; a lower precision may cost a quarter of the fit's own error at most.
+        """Write the ring to a ``.ring`` file.
 
-        The fit's own error is `validation`, or the scale of the residuals where nothing was held out.
+        A lower precision may cost at most a quarter of the fit's own error: of `validation`, or of the scale of the
+        residuals if nothing was held out.
 
         Parameters
         ----------
@@ -203,6 +220,16 @@ class Fit(EntryViews):
         -------
         float
             Relative error that the precision costs; 0 by default.
+
+        Examples
+        --------
+        >>> import tempfile, numpy as np, ringlet
+        >>> x = np.add.outer(np.sin(np.arange(40) / 9), np.cos(np.arange(50) / 7))
+        >>> fit = ringlet.decompose(x + np.random.default_rng(0).normal(0, 0.1, x.shape))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cost = fit.save(f"{folder}/x.ring", precision="float16")
+        >>> cost < 1e-3
+        True
         """
         error = None
         if precision is not None:
@@ -222,18 +249,17 @@ class Fit(EntryViews):
     ) -> "Fit":
         """Append slices, e.g. the next frames of a video, without the data of the earlier ones.
 
-        The new slices are first solved with the other cores fixed, by the solver of the fit, with the ridge, smoothness
-        and kernel width that were given or that the fit has chosen. Then the other cores move towards them, a little:
-        each move weighs what the new slices gain against what all earlier ones lose. Time and memory depend on the size
-        of the new slices and on the rank, not on the number of earlier slices, of which only the core itself is copied.
+        The new slices are first solved with the other cores fixed, with the ridge, smoothness and kernel width of the
+        fit. Then the other cores are updated: each step weighs the gain of the new slices against the loss of all
+        earlier ones. Time and memory depend on the size of the new slices and on the rank, not on the number of earlier
+        slices; only the core of `mode` is copied.
 
         Parameters
         ----------
         new_slices : array-like or store, as in `decompose`
-            Of the fitted shape but for `mode`, which may have any size of at least 1. One slice needs its axis, too:
-            ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing. If nothing at all is observed, the last
-            slice is repeated, with a DataWarning: a stream survives frames that are lost. Arrays are copied: a buffer
-            may be used again.
+            The shape is that of the data, except for `mode`, which may have any size of at least 1. A single slice
+            needs its axis: ``frame[..., np.newaxis]``. NaN and ``numpy.ma`` masks mean missing. If nothing at all is
+            observed, the last slice is repeated, with a DataWarning. Arrays are copied, so a buffer may be used again.
         mode : int
             The mode that grows; the last by default.
         mask : bool array-like, optional
@@ -243,8 +269,8 @@ class Fit(EntryViews):
         refresh : int
             Rounds over the other cores. With 0 they keep their bits.
         forget : float, at least 0 and below 1
-            Share of their weight that earlier slices lose with every new one that holds data. 0 treats all slices
-            alike, as a fit of all of them would; with 0.05 about the last twenty count, and older ones fade.
+            Share of their weight that earlier slices lose with every new slice that holds data. 0 treats all slices
+            alike, as a fit of all of them does; with 0.05 about the last twenty slices count.
 
         Returns
         -------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from ringlet.execution import Threads
 from ringlet.local.model import HALO, Clean, LocalModel, learn
 from ringlet.local.refining import Denoiser, refined
 from ringlet.local.window import Entries
+from ringlet.results.ring_snapshot import Unseen
 from ringlet.results.tiles import Tile, Tiling, tiling
 from ringlet.ring import TensorRing
 from ringlet.sampling import Purpose, sample_sizes, stream
@@ -23,7 +24,7 @@ from ringlet.sources import Source
 from ringlet.sources.appended import AppendedSource
 from ringlet.sources.base import Block, aligned_blocks
 
-__all__ = ["HonestRing", "LocalEntries", "Refining", "Unseen", "entries_within", "evaluated"]
+__all__ = ["HonestRing", "LocalEntries", "Refining", "entries_within", "evaluated"]
 
 _MOST_ENTRIES = 1 << 22  # that all windows together, or a tile, look at: about 0.4 GB of work
 _LEAST_ENTRIES = 1 << 20  # however small the budget: smaller tiles would look at most entries many times
@@ -32,14 +33,6 @@ _WINDOWS = 4  # of data with more entries; others are one window
 _HALO = min(HALO, 28)  # of a tile: what lies beyond changes numbers by less than 1e-8 of the range, but in wide holes
 _KEPT_TILES = 2
 _LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like cannot be told
-
-
-class Unseen(Protocol):
-    """Says which entries a fit held out."""
-
-    def drawn(self, block: Block, order: Sequence[int]) -> NDArray[np.bool_]:
-        """Which entries of a block were held out, with the axes in the given order."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

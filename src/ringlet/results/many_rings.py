@@ -18,7 +18,7 @@ __all__ = ["ManyRings", "merge_stacks"]
 
 @dataclass(frozen=True, eq=False)
 class ManyRings:
-    """What `decompose_many` gives: a ring for every tensor of a stack.
+    """The result of `decompose_many`: a ring for every tensor of a stack.
 
     Attributes
     ----------

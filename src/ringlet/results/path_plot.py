@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ringlet.errors import ArgumentError, MissingDependencyError
+from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.results.records import Rung
 
 __all__ = ["plot_path"]
@@ -22,6 +22,8 @@ def plot_path(path: Sequence[Rung], units: str | None, axes: Any = None) -> Any:
     axes : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
     """
+    if axes is not None and not hasattr(axes, "annotate"):
+        raise ArgumentTypeError(f"axes={axes!r} are no axes of Matplotlib; leave them out, or give some")
     if not path:
         raise ArgumentError("the fit has no path: its rank was given; rank='auto' has one")
     if axes is None:

@@ -32,7 +32,7 @@ RunState: TypeAlias = Mapping[str, NDArray[Any] | float]
 
 
 class Status(Enum):
-    """How a fit ended; ``str(status)`` is advice.
+    """How a fit ended; ``str(status)`` is advice. The page "How to read a result" lists all of them.
 
     Examples
     --------
@@ -71,26 +71,26 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class SweepRecord:
-    """What one sweep did.
+    """Measurements of one sweep.
 
     Attributes
     ----------
     sweep : int
-        Counted from 1.
+        Number of the sweep, from 1.
     seconds : float
         Wall time of this sweep.
     change : float
-        Relative change of the model in this sweep; the stop rule compares it with `tol`. Infinite in the first sweep.
+        Relative change of the ring in this sweep, which is compared with `tol`. Infinite in the first sweep.
     loss : float
         Mean loss of a random sample of the observed entries, taken before each core's update, in the data's units
         squared; at most the largest float.
     sigma : float
         Kernel width at the end of the sweep, in the data's units; infinite for methods without a kernel.
     mean_weight : float
-        Mean robust weight of the same sample: about the share of the entries that is trusted; 1 without weights.
+        Mean weight of the same sample: about the share of the entries that is trusted; 1 without weights.
     held_out : float
-        Validation error: robust root mean square error on entries that the fit does not see, in the data's units; NaN
-        where none are held out.
+        Validation error: robust root mean square error at entries that the fit does not use, in the data's units. NaN
+        if none are held out.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 from ringlet.ring import TensorRing
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
+from ringlet.sources.base import Block
 
-__all__ = ["RingSnapshot", "fill_empty"]
+__all__ = ["RingSnapshot", "Unseen", "fill_empty"]
+
+
+class Unseen(Protocol):
+    """Says which entries a fit held out."""
+
+    def drawn(self, block: Block, order: Sequence[int]) -> NDArray[np.bool_]:
+        """Which entries of a block were held out, with the axes in the given order."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -162,15 +162,28 @@ def _kept(selector: Selector) -> slice | IndexArray:
     return slice(selector, selector + 1) if isinstance(selector, int) else selector
 
 
+def _common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape that arrays are broadcast to; that of NumPy allows at most 32 axes.
+
+    Examples
+    --------
+    >>> _common_shape([(3, 1), (2,)])
+    (3, 2)
+    """
+    order = max(map(len, shapes))
+    aligned = [(1,) * (order - len(shape)) + shape for shape in shapes]
+    lengths = [{length for length in axis if length != 1} or {1} for axis in zip(*aligned, strict=True)]
+    if any(len(axis) > 1 for axis in lengths):
+        told = ", ".join(map(str, shapes))
+        raise IndexingError(f"index arrays of shapes {told} cannot be broadcast together")
+    return tuple(axis.pop() for axis in lengths)
+
+
 def _advanced(cores: Sequence[Core], selectors: Sequence[Selector], *, adjacent: bool) -> NDArray[Any]:
     """Index arrays are broadcast together; their axes are placed as in NumPy."""
     modes = [k for k, selector in enumerate(selectors) if not isinstance(selector, slice)]
     arrays = [np.asarray(selectors[k]) for k in modes]
-    try:
-        broadcast = np.broadcast_shapes(*(array.shape for array in arrays))
-    except ValueError:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise IndexingError(f"index arrays of shapes {shapes} cannot be broadcast together") from None
+    broadcast = _common_shape([array.shape for array in arrays])
     sliced = [core[:, s, :] if isinstance(s, slice) else core for core, s in zip(cores, selectors, strict=True)]
     if _is_outer(arrays):
         values = _outer(sliced, modes, arrays, broadcast)

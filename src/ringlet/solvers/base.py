@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from ringlet.amounts import format_bytes, parse_bytes
 from ringlet.arrays import Device, Place
-from ringlet.checks import check_number
+from ringlet.checks import check_number, plain_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor, Placement
 from ringlet.execution.memory import machine_memory
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Plan(Protocol):
-    """What a fit will need, known before it starts; printed, it is a table for people.
+    """The cost of a fit, known before it starts; printed, it is a table.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Plan(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know before starting."""
+        """Remarks on the rank and the settings, for the user."""
         ...
 
 
@@ -206,6 +206,8 @@ class Solver(ABC):
     threads: int | None = None
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain_number(getattr(self, field.name)))
         if self.dtype is not None:
             object.__setattr__(self, "dtype", _working_precision(self.dtype))
         if self.memory is not None:

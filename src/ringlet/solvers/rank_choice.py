@@ -25,7 +25,7 @@ class RankChoice:
     bytes : int or None
         Largest stored ring.
     psnr : float or None
-        Enough on held-out entries, in decibels.
+        Enough over all entries, in decibels.
     trusted : bool
         Only trusted entries count towards it.
     still : int or None
@@ -82,12 +82,12 @@ class RankChoice:
 
 
 def budget(amount: int | str) -> RankChoice:
-    """The rank that held-out entries prefer, within this size of the stored ring; for `rank=`.
+    """Choose the rank by held-out entries, within a size of the stored ring; an argument for `rank=`.
 
     Parameters
     ----------
     amount : int or str
-        Bytes, or e.g. ``"1MB"``.
+        Largest size of the ring in bytes, or e.g. ``"1MB"``.
 
     Examples
     --------
@@ -100,15 +100,15 @@ def budget(amount: int | str) -> RankChoice:
 
 
 def background(mode: int = -1) -> RankChoice:
-    """The rank of what stays the same along a mode, e.g. before a still camera; for `rank=`.
+    """Choose a rank that holds only what stays the same along a mode, e.g. in time; an argument for `rank=`.
 
-    The two bonds of that mode stay 1; the others are found as for ``rank="auto"``. What moves is not in the ring, and
-    `Fit.outliers` finds it.
+    The two bonds of that mode stay 1; the others are chosen as for ``rank="auto"``. In a video of a still camera the
+    ring is the empty scene, and `Fit.outliers` marks what moves.
 
     Parameters
     ----------
     mode : int
-        Time; by default the last mode.
+        The mode of time; by default the last one.
 
     Examples
     --------
@@ -124,15 +124,15 @@ def background(mode: int = -1) -> RankChoice:
 
 
 def target(*, psnr: float, trusted: bool = False) -> RankChoice:
-    """The smallest rank that reaches a quality; for `rank=`.
+    """Choose the smallest rank that reaches a quality; an argument for `rank=`.
 
     Parameters
     ----------
     psnr : float
-        Peak signal-to-noise ratio in decibels, estimated on held-out entries. The peak is the data's range, gross
-        outliers left out.
+        Peak signal-to-noise ratio of all entries in decibels: that of the ring at observed entries, and at missing ones
+        an estimate by held-out entries. The peak is the data's range, gross outliers left out.
     trusted : bool
-        Wrong entries do not count; by default all observed entries do.
+        True: wrong entries do not count. By default all observed entries do.
 
     Examples
     --------

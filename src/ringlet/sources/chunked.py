@@ -169,7 +169,7 @@ def regular_chunks(shape: Sequence[int], sizes: Sequence[int]) -> Chunks:
         mode = max(range(len(cells)), key=lambda mode: counts[mode])
         cells[mode] *= 2
     return tuple(
-        tuple(min(size, length - start) for start in range(0, length, size))
+        tuple(min(size, length - start) for start in range(0, length, size)) or (0,)
         for length, size in zip(shape, cells, strict=True)
     )
 

@@ -16,14 +16,14 @@ from ringlet.sources.files import load
 from ringlet.sources.groups import group_mask, group_source, unused_mask
 from ringlet.sources.labels import Labels
 from ringlet.sources.mask_files import load_mask
-from ringlet.sources.mask_values import where_known
+from ringlet.sources.mask_values import warn_of_inverted_mask, where_known
 from ringlet.sources.memory import ArraySource
 from ringlet.sources.stores import check_coordinates, refuse_sparse, store_source
 from ringlet.sources.tables import check_index, table_source
 
-__all__ = ["as_source", "check_dtype", "source_in_place", "with_mask", "without_labels", "without_value"]
+__all__ = ["MOST_MODES", "as_source", "check_dtype", "source_in_place", "with_mask", "without_labels", "without_value"]
 
-_MOST_MODES = 62  # NumPy has arrays of 64, and a core update needs two more than the data
+MOST_MODES = 62  # NumPy has arrays of 64, and a core update needs two more than the data
 
 
 def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
@@ -129,6 +129,8 @@ def with_mask(source: ArraySource | ChunkedSource, mask: Any) -> ArraySource | C
         raise ArgumentError(f"mask lies on {place}, but the data on the host; move one of them")
     observed = group_mask(mask) or _source_of("mask", mask)
     _check_mask(observed, source.shape)
+    if isinstance(source, ArraySource) and isinstance(observed, ArraySource):
+        warn_of_inverted_mask(source, observed.array)
     return where_known(source, observed)
 
 
@@ -189,8 +191,9 @@ def _check_tensor(source: Source) -> None:
     check_dtype(source.dtype)
     shape = source.shape
     if len(shape) < 2:
-        raise ArgumentError(f"data has {len(shape)} mode(s), shape {shape}; a tensor ring needs at least 2")
-    if len(shape) > _MOST_MODES:
-        raise ArgumentError(f"data has {len(shape)} modes; at most {_MOST_MODES} are allowed")
+        more = "; fold a series first, e.g. ringlet.fold(x, [(-1, 7, 24)])" if len(shape) == 1 else ""
+        raise ArgumentError(f"data has {len(shape)} mode(s), shape {shape}; a tensor ring needs at least 2{more}")
+    if len(shape) > MOST_MODES:
+        raise ArgumentError(f"data has {len(shape)} modes; at most {MOST_MODES} are allowed")
     if 0 in shape:
         raise ArgumentError(f"data has shape {shape}, which holds no entries; every mode must be at least 1")

@@ -131,7 +131,9 @@ def load(
         if kind in ("npz", "mat"):
             return _load_named(path, kind, key, max_size)
         if kind in ("netcdf", "netcdf3"):
-            return Loaded(netcdf_tensor(path, kind, key, max_size), kind, key=key)
+            source = netcdf_tensor(path, kind, key, max_size)
+            check_real(source.dtype)
+            return Loaded(source, kind, key=key)
         if kind in ("csv", "parquet"):
             return Loaded(table_file_source(path, kind, key, max_size), kind, key=key)
         if key is not None:

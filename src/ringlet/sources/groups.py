@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ringlet.errors import ArgumentError, DataWarning, FormatError, warn
+from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, FormatError, warn
 from ringlet.sources.annotations import told_missing, told_units
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.limits import ReadRules
@@ -250,6 +250,9 @@ def dataset_shapes(dataset: Any, name: str = "data") -> dict[str, tuple[int, ...
 
 
 def _named_shapes(name: str, group: Any) -> dict[str, tuple[int, ...]]:
+    strange = [member for member in group if not isinstance(member, str)]
+    if strange:
+        raise ArgumentTypeError(f"{name} has a variable of the name {strange[0]!r}; rename it: names must be texts")
     shapes = _array_shapes(group)
     if not shapes:
         raise ArgumentError(f"{name} is a {type(group).__name__} without any array")

@@ -116,7 +116,10 @@ def _kind_of_folder(path: Path) -> Kind:
         return "zarr"
     if any(file.suffix.lower() in IMAGE_SUFFIXES for file in path.iterdir()):
         return "frames"
-    raise FormatError("a folder that is neither a zarr store nor holds pictures")
+    raise FormatError(
+        f"a folder that is neither a zarr store nor holds pictures ({' '.join(sorted(IMAGE_SUFFIXES))}); stack other "
+        "frames, such as TIFF files, to one array first"
+    )
 
 
 def _kind_in_bytes(head: bytes) -> Kind | None:

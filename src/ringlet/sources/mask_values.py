@@ -6,12 +6,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.errors import ArgumentError, FormatError
+from ringlet.errors import ArgumentError, DataWarning, FormatError, warn
 from ringlet.ring.naming import check_order
 from ringlet.sources.chunked import ChunkedSource
 from ringlet.sources.memory import ArraySource
 
-__all__ = ["shape_error", "spread", "truth_source", "truth_values", "where_known"]
+__all__ = ["shape_error", "spread", "truth_source", "truth_values", "warn_of_inverted_mask", "where_known"]
+
+_SAMPLED = 1 << 18  # entries that are looked at
+_MOSTLY_HIDDEN = 0.5  # share of the entries; a mask that shows more is not doubted
+_FLAT, _VARIED = 0.9, 0.5  # shares of the commonest value, at least of what is shown and at most of what is hidden
 
 
 def where_known(source: ArraySource | ChunkedSource, known: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
@@ -63,6 +67,32 @@ def spread(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]
     if mask.ndim < 2 or mask.shape != shape[: mask.ndim]:
         raise shape_error("the mask", mask.shape, shape, ", or that of the first modes (two or more)")
     return np.broadcast_to(mask.reshape(mask.shape + (1,) * (len(shape) - mask.ndim)), shape)
+
+
+def warn_of_inverted_mask(source: ArraySource, known: NDArray[np.bool_]) -> None:
+    """Warn if a mask hides most entries, which vary, and those that it shows are nearly all of one value.
+
+    So it is with a mask that is True in the holes of data whose holes were filled with one value.
+    """
+    step = max(1, round((known.size / _SAMPLED) ** (1 / max(known.ndim, 1))))
+    sample = (slice(None, None, step),) * known.ndim
+    shown, entries = known[sample], source.array[sample]
+    if not 0 < shown.sum() < _MOSTLY_HIDDEN * shown.size:
+        return
+    flat, varied = (_commonest(entries[part]) for part in (shown, ~shown))
+    if flat > _FLAT and varied < _VARIED:
+        warn(
+            f"the mask shows {np.mean(known):.1%} of the entries, {flat:.0%} of which have the same value, and hides "
+            "the others, which vary; True means observed: if the mask is True where entries are missing, give ~mask",
+            DataWarning,
+        )
+
+
+def _commonest(values: NDArray[Any]) -> float:
+    """Share of the commonest of the values; 1 of those that are NaN or infinite."""
+    finite = values[np.isfinite(values)]
+    counts = np.unique(finite, return_counts=True)[1]
+    return 1.0 if finite.size < values.size / 2 or not counts.size else float(counts.max() / finite.size)
 
 
 def shape_error(mask: str, given: tuple[int, ...], shape: tuple[int, ...], also: str = "") -> ArgumentError:

@@ -260,19 +260,29 @@ def from_dataframe(df: Any, modes: Sequence[Any], value: Any) -> Any:
         raise ArgumentTypeError(f"{unusable[0]!r} cannot be the name of a column; give modes and value as names")
     if len(wanted) < 2 or len(set(wanted)) < len(wanted):
         raise ArgumentError(f"modes={modes!r} is not allowed; give at least two different names")
-    flat = df.reset_index() if set(wanted) & set(df.index.names) else df
+    if value in wanted:
+        raise ArgumentError(f"value={value!r} is one of modes={modes!r}; give another column")
+    named = [*df.index.names, *df.columns]
+    twice = [name for name in (*wanted, value) if named.count(name) > 1]
+    if twice:
+        raise ArgumentError(f"df has two columns, or levels of its index, {twice[0]!r}; rename one of them")
+    levels = [name for name in (*wanted, value) if name in df.index.names]
+    flat = df.reset_index(level=levels) if levels else df
     absent = [name for name in (*wanted, value) if name not in flat.columns]
     if absent:
         raise ArgumentError(f"df has no column {absent[0]!r}; it has: {', '.join(map(str, flat.columns))}")
-    long = flat.set_index(wanted)[[value]]
+    try:
+        long = flat.set_index(wanted)[[value]]
+    except TypeError as error:  # lists, for instance
+        raise ArgumentTypeError(f"modes={modes!r} hold values that cannot be keys: {error}") from error
     source = table_source(long, "df")
     assert source is not None  # noqa: S101 - it is a table
     values = source.array
     if source.mask is not None:
         floats = values.astype(np.result_type(values.dtype, np.float16))
         values = np.where(source.mask, floats, floats.dtype.type(np.nan))
-    levels = long.index.remove_unused_levels().levels
-    return xarray.DataArray(values, dict(zip(wanted, levels, strict=True)), wanted, name=value, attrs=dict(df.attrs))
+    keys = long.index.remove_unused_levels().levels
+    return xarray.DataArray(values, dict(zip(wanted, keys, strict=True)), wanted, name=value, attrs=dict(df.attrs))
 
 
 def _check_numeric(frame: Any, kinds: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -167,8 +167,14 @@ def write_array(
             _write_image(temporary, array, alpha)
 
 
-def write_frames(path: str | os.PathLike[str], frames: Iterable[NDArray[Any]], *, force: bool = False) -> None:
-    """Write frames, one after the other, as png files with numbers as names, into a folder that appears when complete.
+def write_frames(
+    path: str | os.PathLike[str],
+    frames: Iterable[NDArray[Any]],
+    *,
+    names: Sequence[str] | None = None,
+    force: bool = False,
+) -> None:
+    """Write frames, one after the other, as png files into a folder that appears when complete.
 
     Parameters
     ----------
@@ -176,6 +182,8 @@ def write_frames(path: str | os.PathLike[str], frames: Iterable[NDArray[Any]], *
         Of the folder.
     frames : iterable of arrays ``(height, width)`` or ``(height, width, 3)``
         uint8; grey ones may be uint16.
+    names : sequence of str, optional
+        Of the files, without a suffix, all different; numbers if not given.
     force : bool
         Replace an existing folder of pictures.
 
@@ -190,7 +198,8 @@ def write_frames(path: str | os.PathLike[str], frames: Iterable[NDArray[Any]], *
     check_outputs([path], force=force)
     with atomic_folder(path) as temporary:
         for number, frame in enumerate(frames):
-            _write_image(temporary / f"{number:06}.png", frame, None)
+            name = f"{number:06}" if names is None else names[number]
+            _write_image(temporary / f"{name}.png", frame, None)
 
 
 # What each kind can hold.

@@ -100,3 +100,14 @@ def test_slices_whose_modes_are_turned_are_refused():
     with pytest.raises(ArgumentError, match=r"new_slices: the array has the modes \(x, y, t\), but the ring has"):
         fit.extend(data[..., 5:].transpose("x", "y", "t"))
     assert fit.extend(data[..., 5:]).ring.names == ("y", "x", "t")
+
+
+def test_results_of_new_slices_have_their_labels():
+    hours = np.arange(TRUTH.shape[-1]) * 6
+    data = xarray.DataArray(TRUTH, {"t": hours}, ("y", "x", "c", "t"), attrs={"units": "K"})
+    fit = decompose(data[..., :10], RANK, sweeps=2).extend(data[..., 10:])
+    new = (..., slice(10, None))
+    for found in (fit.restored(new), fit.weights(new), fit.outliers(new), fit.residuals((0, ..., slice(11, None)))):
+        assert isinstance(found, xarray.DataArray)
+        assert found.t.values.tolist() == hours[10:].tolist()[-found.sizes["t"] :]
+    assert fit.restored(new).attrs == {"units": "K"}

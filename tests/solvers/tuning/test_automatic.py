@@ -128,3 +128,14 @@ def test_wrong_entries_are_judged_and_left_out():
     assert (weights[observed & wrong] < 0.5).all()
     assert (weights[observed & ~wrong] > 0.5).mean() > 0.999
     assert error(fit, truth) < 0.7 * error(decompose(x, mask=observed, loss="correntropy"), truth)
+
+
+def test_a_given_rank_that_is_too_large_is_not_overfitted():
+    truth = np.fromfunction(lambda i, j, k: 100 + 20 * np.sin(i / 9) * np.cos(j / 7) + 5 * k, (60, 50, 3))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = np.where(rng.random(truth.shape) < 0.1, 255.0, truth)
+        x[rng.random(truth.shape) < 0.3] = np.nan
+        off = np.asarray(decompose(x, rank=(3, 4, 3)).ring) - truth  # (3, 2, 1) would do
+        assert np.std(off) < 0.05
+        assert np.abs(off).max() < 2

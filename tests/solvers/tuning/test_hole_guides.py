@@ -148,3 +148,36 @@ def test_guides_do_not_harm_the_entries_around_a_hole(rank):
     plain = np.asarray(tuned(x, rank, mask=observed, policy=TuningPolicy(hole_guides=False)).ring) - truth
     assert np.std(guided[observed]) < 1.05 * np.std(plain[observed])
     assert np.std(guided[~observed]) < 0.5 * np.std(plain[~observed])
+
+
+def spectra(shape=(48, 42, 32), seed=0):
+    """Pixels of a scene with patches of three materials, whose spectra are rough: bands tell more than neighbours."""
+    rng = np.random.default_rng(seed)
+    materials = np.cumsum(rng.standard_normal((3, shape[2])), axis=1) + 3 * rng.standard_normal((3, shape[2]))
+    patches = rng.dirichlet([3.0] * 3, (shape[0] // 6, shape[1] // 6)).repeat(6, axis=0).repeat(6, axis=1)
+    return patches @ materials + 0.05 * rng.standard_normal(shape)
+
+
+def with_boxes(shape, seed=0):
+    """A third is missing in boxes of a quarter of every mode's length."""
+    rng, observed = np.random.default_rng(seed), np.ones(shape, bool)
+    while observed.mean() > 0.7:
+        starts = [rng.integers(0, length - length // 4) for length in shape]
+        observed[tuple(slice(at, at + length // 4) for at, length in zip(starts, shape, strict=True))] = False
+    return observed
+
+
+def test_there_are_no_guides_where_slices_tell_more_than_the_surroundings():
+    x = spectra()
+    for seed in range(3):
+        source = as_source(x, with_boxes(x.shape, seed))
+        assert guide_holes(source, source, seed) is source
+        smooth = as_source(hills(x.shape), with_boxes(x.shape, seed))
+        assert guide_holes(smooth, smooth, seed) is not smooth
+
+
+def test_boxes_of_a_spectral_cube_are_filled_by_their_other_bands():
+    x = spectra()
+    observed = with_boxes(x.shape)
+    filled = np.asarray(decompose(x, mask=observed).ring)
+    assert np.std((filled - x)[~observed]) < 0.15 * np.std(x)

@@ -87,42 +87,44 @@ _MEASURES: dict[str, Callable[[int], Measured]] = {
     "start-up": _startup,
     "peers": _peers,
 }
+_OWN_COMMANDS = ("quality", "impute", "quality-time")
 
 
 class _Bench(click.Command):
-    """Timing by default; `quality`, `quality-time` and `impute` are commands of their own, with their own options."""
+    """Timing by default; some names are commands of their own, with their own options."""
+
+    def own_commands(self) -> dict[str, click.Command]:
+        """These commands by name; they are imported only here."""
+        from ringlet.cli.commands.bench_impute import command as impute
+        from ringlet.cli.commands.bench_quality import command as quality
+        from ringlet.cli.commands.bench_quality_time import command as quality_time
+
+        return {"quality": quality, "impute": impute, "quality-time": quality_time}
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if args[:1] == ["quality"]:
-            from ringlet.cli.commands.bench_quality import command as quality
-
-            return quality.make_context(f"{info_name} quality", args[1:], parent, **extra)
-        if args[:1] == ["impute"]:
-            from ringlet.cli.commands.bench_impute import command as impute
-
-            return impute.make_context(f"{info_name} impute", args[1:], parent, **extra)
-        if args[:1] == ["quality-time"]:
-            from ringlet.cli.commands.bench_quality_time import command as quality_time
-
-            return quality_time.make_context(f"{info_name} quality-time", args[1:], parent, **extra)
+        if args and args[0] in _OWN_COMMANDS:
+            command = self.own_commands()[args[0]]
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
 @click.command(name="bench", cls=_Bench)
 @click.argument("names", metavar="[CASE]...", type=click.Choice([*CASES, *_MEASURES, "extend"]), nargs=-1)
-@click.option("--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Sweeps to take the median of.")
-@click.option("--arrays", is_flag=True, help="Time torch tensors on the CPU beside NumPy's arrays.")
-@click.option("--alone", is_flag=True, help="Leave out the naive sweep and TensorLy, which take long.")
+@click.option(
+    "--sweeps", type=click.IntRange(1), default=5, show_default=True, help="Number of sweeps; their median is reported."
+)
+@click.option("--arrays", is_flag=True, help="Also time torch tensors on the CPU.")
+@click.option("--alone", is_flag=True, help="Skip the naive sweep and TensorLy, which are slow.")
 @click.option(
     "--picture",
     type=GivenPath(),
     metavar="PARTS.png",
     callback=suffixed(".png"),
-    help="Draw where the time goes.",
+    help="Draw how the time of a sweep is spent.",
 )
-@click.option("--data", type=GivenPath(), metavar="VIDEO", help="Frames for extend; else made up.")
+@click.option("--data", type=GivenPath(), metavar="VIDEO", help="Video for the case extend.  [default: generated]")
 @force_option
 @json_option
 def command(
@@ -135,15 +137,14 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Time sweeps of SAWRTRD on made-up data, and a few other things; without CASE, all of them.
+    """Time sweeps of SAWRTRD on generated data, and some other operations. Without CASE, all are timed.
 
     CASE is a sweep (video, video-30, photo, cube, order-6, toy), or gram, evaluation, start-up, peers or extend (frames
-    appended one by one, against fits of all of them). The limit of a sweep is the time of the bare matrix products and
-    factorisations of the same plan. Benchmarks report; they fail nothing. Nothing else should run on the machine
-    meanwhile.
+    appended one by one, compared with fits of all frames). The limit of a sweep is the time of the bare matrix products
+    and factorisations of the same plan. The machine should be idle otherwise.
 
-    How good the results are, rather than how fast, is measured by other commands: ringlet bench quality --help, and for
-    filling gaps ringlet bench impute --help; how soon they are good, by ringlet bench quality-time --help
+    Three more commands measure quality: ringlet bench quality (fits without settings), ringlet bench impute (filling
+    gaps) and ringlet bench quality-time (quality over seconds). Each has its own --help.
     """
     if picture is not None:
         check_outputs([picture], force=force)

@@ -24,15 +24,17 @@ __all__ = ["command"]
     "--data",
     type=GivenPath(file_okay=False),
     metavar="DIR",
-    help="A folder of folders with arrays (npy, npz, mat); without it, two generated tensors.",
+    help="A folder of folders with arrays (npy, npz, mat).  [default: two generated tensors]",
 )
-@click.option("--cases", "patterns", multiple=True, metavar="PATTERN", help="Only such cases, e.g. '*-fibre-*'.")
+@click.option(
+    "--cases", "patterns", multiple=True, metavar="PATTERN", help="Run only matching cases, e.g. '*-fibre-*'."
+)
 @click.option(
     "--method",
     "methods",
     type=click.Choice(ALL_METHODS),
     multiple=True,
-    help="Only this method. May be given again.  [default: all]",
+    help="Run only this method. May be repeated.  [default: all]",
 )
 @click.option(
     "--fibre-mode",
@@ -40,7 +42,7 @@ __all__ = ["command"]
     type=(str, int),
     multiple=True,
     metavar="NAME K",
-    help="Whole fibres of mode K of this tensor are hidden, and not of the last mode. May be given again.",
+    help="For the tensor NAME, hide whole fibres of mode K instead of the last mode. May be repeated.",
 )
 @click.option(
     "--most-entries",
@@ -48,15 +50,15 @@ __all__ = ["command"]
     default=430_000,
     show_default=True,
     metavar="N",
-    help="Thin larger tensors: every second slice of the longest mode, until this number of entries is left.",
+    help="Reduce larger tensors to at most N entries, by taking every second slice of the longest mode.",
 )
 @click.option(
     "--out",
     type=GivenPath(dir_okay=False),
     metavar="X.jsonl",
-    help="Keep every measurement there; the same command continues with what is not there yet.",
+    help="Save every measurement in this file; the same command continues where it stopped.",
 )
-@click.option("--again", is_flag=True, help="Measure anew what is in --out; the later measurement counts.")
+@click.option("--again", is_flag=True, help="Measure again what is in --out; the last measurement counts.")
 @json_option
 def command(
     data: Path | None,
@@ -68,12 +70,13 @@ def command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """Fill in outages with decompose(x), without settings, and with the methods in use today.
+    """Compare how well decompose(x), without settings, and methods in use today fill outages.
 
-    30 % of every tensor is hidden: single entries (random), whole fibres (fibre), or boxes (block). Of the entries left
-    none or 5 % are wrong. The other methods are linear interpolation, PCA-EM (DINEOF), CP with a mask (TensorLy), and
-    scikit-learn's IterativeImputer and KNNImputer. Their settings are chosen by the truth, which no user has.
-    The score is the NRMSE of the hidden entries: their root mean square error in standard deviations of the data.
+    30 % of every tensor is hidden: single entries (random), whole fibres (fibre), or boxes (block). Of the other
+    entries none or 5 % are wrong. The other methods are linear interpolation, PCA-EM (DINEOF), CP with a mask
+    (TensorLy), and scikit-learn's IterativeImputer and KNNImputer. Their settings are chosen with the truth, which no
+    user has. The score is the NRMSE of the hidden entries: their root mean square error in standard deviations of the
+    data.
     """
     tensors = builtin_tensors() if data is None else tensors_in(data, most_entries, dict(fibre_modes))
     cases = chosen_cases(cases_of(tensors), patterns)

@@ -32,8 +32,8 @@ _USUAL = ("plain", "peers", "grid")
     "--data",
     type=GivenPath(file_okay=False),
     metavar="DIR",
-    help="A folder of folders of photos, videos and arrays; without it, pictures of scikit-image and "
-    "scikit-learn, scaled down, and generated videos.",
+    help="A folder of folders of photos, videos and arrays.  [default: pictures of scikit-image and scikit-learn, "
+    "scaled down, and generated videos]",
 )
 @click.option(
     "--cases",
@@ -41,22 +41,23 @@ _USUAL = ("plain", "peers", "grid")
     "patterns",
     multiple=True,
     metavar="PATTERN",
-    help="Only such cases, e.g. 'photos/*-m70-*'. May be given again.",
+    help="Run only matching cases, e.g. 'photos/*-m70-*'. May be repeated.",
 )
 @click.option(
     "--against",
     type=click.Choice(list(OPPONENTS)),
     multiple=True,
     show_default="plain, peers, grid; none with --without",
-    help="The paper's method, its peers in the same time, the best of a grid, its peers until they stop by themselves; "
-    "rivals: what people use today, on cases of their own; slow-rivals: BM3D, if it is installed. May be given again.",
+    help="Compare with the paper's method (plain), its peers in the same time (peers) or with all their sweeps "
+    "(finished-peers), the best of a grid (grid), or methods in use today, on other cases (rivals; slow-rivals: "
+    "BM3D). May be repeated.",
 )
 @click.option(
     "--without",
     "left_out",
     multiple=True,
     metavar="NAME",
-    help=f"Fit every case again without one idea of the automatic fit: {', '.join(IDEAS)}. May be given again.",
+    help=f"Repeat every case with one idea of the automatic fit switched off: {', '.join(IDEAS)}. May be repeated.",
 )
 @click.option(
     "--short-side",
@@ -64,7 +65,7 @@ _USUAL = ("plain", "peers", "grid")
     default=SHORT_SIDE,
     show_default=True,
     metavar="PX",
-    help="To which built-in pictures are scaled; the names of cases tell other sizes (skimage/coffee@120).",
+    help="Short side of built-in pictures. Names of cases include other sizes than 240 (skimage/coffee@120).",
 )
 @click.option(
     "--seeds",
@@ -72,18 +73,18 @@ _USUAL = ("plain", "peers", "grid")
     default=1,
     show_default=True,
     metavar="N",
-    help="Draws of the damage of every case, and seeds of the fits.",
+    help="Number of repetitions of every case, with other damage and another seed of the fit.",
 )
 @click.option(
     "--half",
     type=click.Choice(list(HALVES)),
-    help="Only the cases on which settings may be tuned, or the other ones; a hash of the name divides them.",
+    help="Run only the cases on which settings may be tuned, or only the others; a hash of the name decides.",
 )
 @click.option(
     "--table",
     type=GivenPath(dir_okay=False),
     metavar="FILE.md",
-    help="With rivals: write tables of all that has been measured, in Markdown; an existing file is replaced.",
+    help="With rivals: write Markdown tables of all measured cases; an existing file is replaced.",
 )
 @click.option(
     "--budget-minutes",
@@ -91,14 +92,14 @@ _USUAL = ("plain", "peers", "grid")
     default=5.0,
     show_default=True,
     metavar="M",
-    help="Begin nothing new after so long; 0 measures nothing. Cases come in an order by chance, so any part of "
-    "them is a fair choice.",
+    help="Start no new measurement after M minutes; 0 measures nothing. Cases run in a random order, so any part "
+    "of them is a fair sample.",
 )
 @click.option(
     "--out",
     type=GivenPath(dir_okay=False),
     metavar="X.jsonl",
-    help="Keep every measurement there as it is made; the same command continues with what is not there yet.",
+    help="Save every measurement in this file; the same command continues where it stopped.",
 )
 @click.option(
     "--again",
@@ -121,14 +122,15 @@ def command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """Compare decompose(x), with no other argument, with choices that a beginner cannot make.
+    """Measure the quality of decompose(x) with no other argument, and compare it with other methods.
 
-    Real data lose 0, 30, 70 or 90 % of their entries, and 0, 20 or 40 % of the others are ruined. The opponents: the
-    best rank, ridge and kernel width on a grid, chosen by the truth; SAWRTRD with the paper's settings; five
-    robust completion methods, each given the same time. The cost is that of one plain fit of the rank it ended with.
+    0, 30, 70 or 90 % of the entries of real data are hidden, and 0, 20 or 40 % of the others are corrupted. The results
+    are compared with the best rank, ridge and kernel width on a grid, chosen with the truth; with SAWRTRD as the paper
+    prints it; and with five robust completion methods in the same time. The cost is relative to one plain fit of the
+    final rank.
 
-    Cases are divided into two halves, one to tune settings on and one that is kept aside; the table has both. With
-    --without NAME, another fit of every case lacks one idea, and the table tells what that costs.
+    Cases are divided into two halves: settings may be tuned on one, the other is kept aside. The table shows both. With
+    --without NAME every case is also fitted without one idea, and the table shows what the idea is worth.
 
     With --against rivals, restore(x) is compared with interpolation, median filters, inpainting, PCA and imputers, on
     photos in full size, videos and tensors: complete, 50, 30 and 10 % observed, with 20 % salt and pepper, 10 % random

@@ -30,23 +30,31 @@ def _numbers(_context: click.Context, parameter: click.Parameter, text: str | No
 
 
 @click.command(name="quality-time")
-@click.option("--data", type=GivenPath(), metavar="FILE", help="A photo or a video; without it, a generated video.")
-@click.option("--crop", callback=_numbers, metavar="H,W", help="Only the middle of the picture.")
+@click.option("--data", type=GivenPath(), metavar="FILE", help="A photo or a video.  [default: a generated video]")
+@click.option("--crop", callback=_numbers, metavar="H,W", help="Use only the middle of the picture.")
 @click.option("--rank", callback=_numbers, default="40,40,3,12", show_default=True, help="The bond before every mode.")
-@click.option("--samples", type=click.IntRange(1), default=30_000, show_default=True, help="J of SAWRTRD.")
-@click.option("--sweeps", type=click.IntRange(1), default=30, show_default=True, help="Sweeps of every solver.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    default=30_000,
+    show_default=True,
+    help="Columns that SAWRTRD samples for a core update.",
+)
+@click.option(
+    "--sweeps", type=click.IntRange(1), default=30, show_default=True, help="Number of sweeps of every solver."
+)
 @click.option(
     "--observed",
     type=click.FloatRange(0, 1, min_open=True),
     default=0.3,
     show_default=True,
-    help="Share of the entries.",
+    help="Share of the entries that are observed.",
 )
 @click.option(
     "--against",
     type=click.Choice(["exact", "AWRTRD", "L1TNN"]),
     multiple=True,
-    help="SAWRTRD with exact solves, or another solver. May be given again.  [default: exact]",
+    help="Compare with SAWRTRD with exact solves, or with another solver. May be repeated.  [default: exact]",
 )
 @click.option(
     "--tree",
@@ -54,7 +62,7 @@ def _numbers(_context: click.Context, parameter: click.Parameter, text: str | No
     type=GivenPath(file_okay=False),
     multiple=True,
     metavar="DIR",
-    help="SAWRTRD of another checkout of Ringlet. May be given again; the first is what all are compared with.",
+    help="Also run SAWRTRD of another checkout of Ringlet. May be repeated; the first is the reference.",
 )
 @click.option(
     "--picture", type=GivenPath(), metavar="X.png", callback=suffixed(".png"), help="Draw PSNR over processor seconds."
@@ -74,7 +82,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Fit the same damaged picture with several solvers in turns, and tell PSNR over seconds.
+    """Fit the same damaged picture with several solvers in turns, and report PSNR over seconds.
 
     A fifth of the observed entries is salt and pepper. The goal is the PSNR at which the reference ends, less 0.2 dB.
     The reference is the first --tree, or else the exact solve, or else the first solver.

@@ -45,17 +45,19 @@ _FILES = {
     type=GivenPath(file_okay=False),
     default=Path("ringlet-demo"),
     show_default=True,
-    help="Directory for the page, the pictures and the ring.",
+    help="Folder for the page, the pictures and the ring.",
 )
-@click.option("--photo", type=click.Choice(PHOTOS), default=PHOTOS[0], show_default=True, help="Which photo.")
+@click.option(
+    "--photo", type=click.Choice(PHOTOS), default=PHOTOS[0], show_default=True, help="Photo of scikit-image to restore."
+)
 @seed_option
 @force_option
 @json_option
 def command(out: Path, photo: str, seed: int, force: bool, as_json: bool) -> None:
     """Fill a sensor log and restore a photo, both with missing and wrong entries.
 
-    The log is compared with interpolation, the photo with a ring that is fitted by plain least squares. Takes less than
-    a minute.
+    The log is compared with interpolation, the photo with a ring fitted by least squares. This takes less than a
+    minute.
     """
     truth = load_photo(photo)
     import_matplotlib()  # before the work, not after it; with it comes Pillow

@@ -37,7 +37,7 @@ __all__ = ["command"]
     required=True,
     metavar="OUT.ring",
     callback=suffixed(".ring"),
-    help="Where the ring goes.",
+    help="Output file.",
 )
 @click.option(
     "--scheduler",
@@ -70,7 +70,7 @@ def command(
 ) -> None:
     """Fit a tensor ring to the file IN and save it.
 
-    Missing entries are left out, and outliers get a small weight. Ctrl-C saves the best ring so far.
+    Missing entries are ignored, and outliers get small weights. Ctrl-C stops the fit and saves the best ring so far.
     """
     check_outputs([output], force=force)
     kept.check()

@@ -35,7 +35,7 @@ _MOST_LISTED = 12  # columns of a table
 @data_options
 @json_option
 def command(source: Path, data: ReadOptions, as_json: bool) -> None:
-    """Say what is in FILE: a .ring file, a checkpoint, or any file, folder or store that can be fitted."""
+    """Describe FILE: a .ring file, a checkpoint, or any file, folder or store that can be fitted."""
     if source.suffix.lower() == ".ring":
         ring = TensorRing.load(source)
         if as_json:

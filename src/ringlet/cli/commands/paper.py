@@ -68,21 +68,34 @@ _folder = GivenPath(file_okay=False)
 @click.command(name="paper")
 @click.argument("name", metavar="EXPERIMENT", type=click.Choice(_NAMES))
 @click.option(
-    "--images", type=_folder, metavar="DIR", help="Folder of photos; without it, scikit-image's, scaled down."
+    "--images", type=_folder, metavar="DIR", help="Folder of photos.  [default: photos of scikit-image, scaled down]"
 )
-@click.option("--videos", type=_folder, metavar="DIR", help="Folder of videos, files or folders of frames.")
-@click.option("--out", type=_folder, default=Path("paper-results"), show_default=True, help="Where everything goes.")
-@click.option("--runs", type=click.IntRange(1), default=2, show_default=True, help="Runs, each with its own noise.")
+@click.option(
+    "--videos", type=_folder, metavar="DIR", help="Folder of videos: files, or folders of frames.  [default: generated]"
+)
+@click.option("--out", type=_folder, default=Path("paper-results"), show_default=True, help="Output folder.")
+@click.option(
+    "--runs",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Number of runs, each with its own noise and masks.",
+)
 @click.option(
     "--sweeps",
     default="30",
     show_default=True,
     metavar="N|own",
     callback=_sweeps,
-    help="Largest number of sweeps for all methods, or the default of each.",
+    help="Maximum number of sweeps for all methods, or the default of each method.",
 )
-@click.option("--methods", metavar="A,B,...", callback=_words, help="Only these methods.")
-@click.option("--items", metavar="A,B,...", callback=_words, help="Only these photos or videos; of complexity: sizes.")
+@click.option("--methods", metavar="A,B,...", callback=_words, help="Run only these methods.  [default: all]")
+@click.option(
+    "--items",
+    metavar="A,B,...",
+    callback=_words,
+    help="Use only these photos or videos; for complexity, these sizes.  [default: all]",
+)
 @click.option(
     "--samples",
     type=INTEGERS,
@@ -96,12 +109,14 @@ _folder = GivenPath(file_okay=False)
     "--budget",
     metavar="SIZE",
     callback=_budget,
-    help="Memory of a trial, data included, e.g. 8GB; by default four fifths of the machine's.",
+    help="Memory of a trial, data included, e.g. 8GB.  [default: four fifths of the machine's]",
 )
-@click.option("--clip", is_flag=True, help="Score estimates clipped to the data's range.")
-@click.option("--retry", is_flag=True, help="Run again what has failed.")
-@click.option("--redraw", is_flag=True, help="Run nothing; draw what results.jsonl has.")
-@click.option("--pictures/--no-pictures", default=True, help="Whether figures and page show recovered pictures.")
+@click.option("--clip", is_flag=True, help="Clip estimates to the data's range before scoring.")
+@click.option("--retry", is_flag=True, help="Repeat trials that failed.")
+@click.option("--redraw", is_flag=True, help="Run nothing; draw figures and page from results.jsonl.")
+@click.option(
+    "--pictures/--no-pictures", default=True, help="Show recovered pictures in figures and page, or leave them out."
+)
 @json_option
 def command(
     name: str,
@@ -115,11 +130,11 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Run an experiment of the paper: tables, figures, and a page to look at them.
+    """Run an experiment of the paper, and write tables, figures and a page.
 
     EXPERIMENT is ablation, image-decomposition, video-decomposition, image-completion, video-completion, complexity,
-    or all. Without --images and --videos a reduced version runs, in minutes. What results.jsonl in the output folder
-    has is not run again, so it can be stopped at any time.
+    or all. Without --images and --videos a small version runs, in minutes. The command can be stopped at any time: run
+    again, it skips trials that are in results.jsonl of the output folder.
     """
     import_matplotlib()  # before the work, not after it
     path, tasks = out / "results.jsonl", list[Task]()

@@ -36,12 +36,14 @@ _DTYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int
     default="auto",
     show_default=True,
     metavar="auto|R|R,R,..|SIZE|PSNR",
-    help="As in fit. Where the fit is to find the rank, the plan is an upper bound: that of the largest ring.",
+    help="As in fit. If the fit chooses the rank, the plan is that of the largest possible ring: an upper bound.",
 )
 @click.option("--shape", type=SHAPE, metavar="I,J,...", help="Plan for a tensor of this shape instead of a file.")
-@click.option("--dtype", type=click.Choice(_DTYPES), help="Its dtype, with --shape.  [default: uint8]")
-@click.option("--chunks", type=SHAPE, metavar="I,J,...", help="Size of its chunks, if it is in a store, with --shape.")
-@click.option("--workers", type=int, metavar="N", help="Also say what N workers of a Dask cluster would bring.")
+@click.option("--dtype", type=click.Choice(_DTYPES), help="With --shape: dtype of the data.  [default: uint8]")
+@click.option("--chunks", type=SHAPE, metavar="I,J,...", help="With --shape: chunk sizes, if the data are in a store.")
+@click.option(
+    "--workers", type=int, metavar="N", help="Also report traffic and speed-up with N workers of a Dask cluster."
+)
 @data_options
 @solver_options
 @json_option
@@ -56,7 +58,7 @@ def command(
     solver: SolverOptions,
     as_json: bool,
 ) -> None:
-    """Say what a fit of the file IN, or of a tensor of a given shape, would cost. Nothing is fitted."""
+    """Report the cost of a fit of the file IN, or of a tensor of a given shape, without running it."""
     if (source is None) == (shape is None):
         raise click.UsageError("give either a file or --shape")
     given_options = asdict(data) if source is None else {"dtype": dtype, "chunks": chunks}

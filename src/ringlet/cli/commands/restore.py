@@ -1,7 +1,8 @@
 """`ringlet restore`: from a damaged file to a clean one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -29,7 +30,7 @@ from ringlet.report.restoration_page import Restoration, check_page, write_resto
 from ringlet.restoration.clean_entries import Cleaning, clean_entries
 from ringlet.restoration.clean_file import CleanFile
 from ringlet.restoration.inputs import ReadOptions, open_input
-from ringlet.restoration.preview import Preview
+from ringlet.restoration.preview import Preview, fit_seconds
 from ringlet.results.records import State
 from ringlet.store.atomic import check_outputs
 
@@ -83,57 +84,57 @@ output_options = gathered(
             type=GivenPath(),
             required=True,
             metavar="OUT",
-            help="The clean file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .tif, .nc, .csv or .parquet; "
-            "of a video also a folder, for its frames.",
+            help="Output file: a picture, a video, .npy, .npz, .mat, .zarr, .h5, .tif, .nc, .csv or .parquet; for a "
+            "video or frames also a folder of frames.",
         ),
         click.option(
             "--detail",
             type=click.Choice(_CHOICES),
             default="auto",
             show_default=True,
-            help="Add detail that the ring does not hold, as trusted entries nearby foretell it. auto: if that is "
-            "nearer to known entries that were hidden.",
+            help="Add detail that the ring lacks, predicted from trusted entries nearby. auto: if this reduces the "
+            "error at known entries that were hidden.",
         ),
         click.option(
             "--keep",
             type=click.Choice(_CHOICES),
             default="auto",
             show_default=True,
-            help="Leave entries that are known and trusted as they are. never: replace them, too. auto: leave them, "
-            "less their noise.",
+            help="Known and trusted entries: always keeps them unchanged, never replaces them by the ring, auto keeps "
+            "them and reduces their noise.",
         ),
         click.option(
             "--refine",
             type=click.Choice(["patches"]),
-            help="Refine what is missing or wrong by groups of similar patches. Takes much longer.",
+            help="Improve filled entries further, by groups of similar patches; takes several times as long.",
         ),
         click.option(
             "--trust-known",
             is_flag=True,
-            help="Leave all known entries as they are; change only what is missing, e.g. by --mask.",
+            help="Change only missing entries, e.g. those of --mask; all known entries stay as they are.",
         ),
         click.option(
             "--save",
             type=GivenPath(),
             metavar="X.ring",
             callback=suffixed(".ring"),
-            help="Save the ring, too.",
+            help="Also save the ring.",
         ),
         click.option(
             "--outliers",
             type=GivenPath(),
             metavar="FILE",
             callback=suffixed(*OUTLIER_SUFFIXES),
-            help="Write which entries are judged outliers: .npy or .zarr of the data's shape, or a .png of "
-            "height and width, white = outlier.",
+            help="Write a map of the outliers: .npy or .zarr, booleans of the data's shape; or a .png of height and "
+            "width, white = outlier.",
         ),
-        click.option("--legend", is_flag=True, help="Draw the .png of --outliers in colours, with a legend."),
+        click.option("--legend", is_flag=True, help="Draw the .png of --outliers in colour, with a legend."),
         click.option(
             "--report",
             type=GivenPath(),
             metavar="PAGE.html",
             callback=suffixed(".html"),
-            help="Write a page, one file: before and after, what was judged wrong, what was chosen and why.",
+            help="Write a page about the result: before and after, a map of the outliers, the settings chosen.",
         ),
     ],
 )
@@ -165,10 +166,10 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Restore the damaged file IN: fill what is missing, replace what is wrong.
+    """Restore the damaged file IN: fill missing entries and replace wrong ones.
 
     The clean file has the shape and the dtype of IN; a video keeps its frame rate, its sound and its
-    rotation, and a netCDF file or a table its labels. Ctrl-C ends the fit early and writes the best result so far.
+    rotation, and a netCDF file or a table its labels. Ctrl-C stops the fit and writes the best result so far.
     With --time, a preview is written to a new OUT after a tenth of the time; the final result replaces it.
     """
     outputs.check(force=force)
@@ -181,7 +182,7 @@ def command(
         given,
         rank,
         solver.build(given.shape),
-        kept=kept,
+        kept=replace(kept, time=fit_seconds(kept.time, prod(given.shape))),
         seed=seed,
         progress=not quiet,
         callback=preview,

@@ -8,9 +8,8 @@ import numpy as np
 
 from ringlet.errors import FormatError
 from ringlet.execution import Profile, Threads
-from ringlet.results.local_entries import Unseen
 from ringlet.results.records import Rung, RunState, SweepReport
-from ringlet.results.ring_snapshot import RingSnapshot
+from ringlet.results.ring_snapshot import RingSnapshot, Unseen
 from ringlet.results.saved_state import by_name, from_names
 from ringlet.ring import GramChain
 from ringlet.robust import Kernel

@@ -36,49 +36,49 @@ class AWRTRD(RobustRing):
     Parameters
     ----------
     sweeps : int
-        Largest number of rounds over all cores.
+        Maximum number of sweeps. A sweep updates every core once.
     tol : float
-        Stop when the relative change of ``D = Z_N G_N Z_N^T`` stays below it for two sweeps; 0 runs all sweeps, unless
-        no core moves any more. Where the rank or `smooth` is "auto", a fit that stops by itself ends with two sweeps
-        that see the held-out entries, too. There the validation error decides when, and of `tol` only matters
-        whether it is 0.
+        Stop when the relative change of ``D = Z_N G_N Z_N^T`` is below this in two sweeps in a row. 0 runs all sweeps,
+        unless no core moves any more. If the rank or `smooth` is "auto", the validation error decides when to stop, and
+        only whether `tol` is 0 matters; then two more sweeps use the held-out entries, too.
     loss : {"learned", "correntropy", "cauchy", "huber", "l2"}
-        "learned" judges entries by the ring and by their neighbours between sweeps, and fits what is believed by least
-        squares. It does so where the rank or `smooth` is "auto", the data are in memory, at least 1500 entries are
-        observed, and no `sigma` is given; elsewhere it is "correntropy", the paper's. "l2" is plain least squares.
+        How outliers lose their weight. "learned" compares entries with the ring and with their neighbours between
+        sweeps, and fits the trusted ones by least squares. It needs an "auto" rank or `smooth`, data in memory with at
+        least 1500 observed entries, and no given `sigma`; otherwise "correntropy" is used, which is the paper's. "l2"
+        is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
-        Kernel width: a rule that adapts it to the quartiles of the residuals, or of those that are trusted, which holds
-        also where 40 % of the entries are wrong; or a fixed width in the data's units (infinite: least squares). Every
-        width begins wide and narrows slowly, so that an unfinished model takes no entry for wrong.
+        Kernel width: a rule that adapts it to the quartiles of the residuals, or a fixed width in the data's units
+        (infinite: least squares). "trusted" uses the residuals of trusted entries only, and holds with up to 40 % wrong
+        entries. Every width begins wide and becomes narrower slowly, so that the first sweeps reject nothing.
     sigma_factor : float, optional
         Factor of the rule; 2.5 for "iqr", 5 for "maxabs" (the same for symmetric residuals) and 2 for "trusted".
     sigma_min : float
-        The rules never go below this fraction of the data's range; held-out entries, where the rank or `smooth` is
-        "auto", may narrow the width to a quarter of what the rule says.
+        Smallest width of the rules, as a fraction of the data's range. If the rank or `smooth` is "auto", held-out
+        entries may reduce the width to a quarter of what the rule gives.
     ridge : "auto" or float
-        Penalty on the cores, relative to the mean diagonal of the Gram matrix, or where data lie far from zero to the
-        part of it that is owed to what varies. "auto" grows with the unknowns that each observed, trusted entry has to
-        determine, and is zero where all entries are. Where the rank or `smooth` is "auto",
-        too, it begins small and is adapted by held-out entries.
+        Penalty on the size of the cores, relative to the mean diagonal of the Gram matrix; for data far from zero,
+        relative to the part of it that describes their variation. "auto" is larger if more unknowns must be determined
+        from each trusted entry, and zero if all entries are observed and trusted. If the rank or `smooth` is "auto",
+        it begins small and is adapted by held-out entries.
     smooth : "auto", float or {mode: float}
-        Penalty on the differences of neighbouring slices of a core, relative as `ridge` is, for modes that are ordered:
-        space, time, wavelength. A number holds for all modes. "auto" finds a strength for each mode by held-out
-        entries, zero where the mode is not smooth. With 0 a fit of a given rank holds no entries out.
+        Penalty on the differences of neighbouring slices of a core, relative as `ridge` is, for modes with an order:
+        space, time, wavelength. A number applies to all modes. "auto" chooses a strength for each mode by held-out
+        entries; it is zero if the mode is not smooth. With 0, a fit of a given rank holds no entries out.
     scaling : {"global", "local", "none"}
-        Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all; the last has no
+        Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all. "none" has no
         `ridge` and no `smooth`, which are relative to that matrix.
     solve : {"auto", "exact"}
-        How the scaling solves with the Gram matrix of a core between two wide bonds. "auto" makes a few steps of
-        conjugate gradients, without forming the matrix. "exact" always factors it, as the paper does.
+        How the Gram matrix of a core between two wide bonds is solved with. "auto" makes a few steps of conjugate
+        gradients, without forming the matrix. "exact" always factors it, as the paper does.
     dtype : dtype, optional
-        float32 or float64; by default float32 for data that it holds exactly (whole numbers of up to 16 bits, float32)
-        and float64 for all other.
+        float32 or float64. By default float32 for data that it holds exactly (whole numbers of up to 16 bits, float32)
+        and float64 for all others.
     memory : int or str, optional
-        Budget for working memory beside Python and data in memory, e.g. ``"2GB"``; what is held of stored data counts.
-        An automatic rank grows no further than it allows, and more threads need more of it.
+        Limit of the working memory beside Python and data in memory, e.g. ``"2GB"``; parts of stores that are read
+        count. It also limits an automatic rank.
     threads : int, optional
-        By default all cores of the machine. The result does not depend on it, to the bit, unless `memory` limits
-        an automatic rank.
+        By default all cores of the machine. The result has the same bits for any number, unless `memory` limits an
+        automatic rank.
 
     References
     ----------

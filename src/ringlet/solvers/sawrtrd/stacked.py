@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.amounts import format_bytes, machine_memory
 from ringlet.arrays import Place
-from ringlet.errors import ArgumentError
+from ringlet.errors import ArgumentError, BudgetError
 from ringlet.results.many_rings import ManyRings, merge_stacks
 from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring.arrays import Array64
@@ -24,7 +25,7 @@ from ringlet.solvers.sawrtrd.settings import AWRTRD
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, measure, random_start
 from ringlet.sources import ArraySource, Survey, survey
 
-__all__ = ["fit_stack"]
+__all__ = ["check_stack", "fit_stack"]
 
 _RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
 _HOST = Place(np, "cpu")
@@ -190,6 +191,41 @@ class _Stack:
     def _each(self, array: Any) -> Array64:
         """One sum for every tensor, on the host."""
         return self.place.fetch(self.place.xp.sum(array, axis=(1, 2))).astype(np.float64)
+
+
+def check_stack(shape: tuple[int, ...], rank: tuple[int, ...], settings: AWRTRD, itemsize: int) -> None:
+    """Refuse a stack that needs more memory than the budget, or than the machine has, before it takes any.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the stack; its first mode counts the tensors.
+    rank : tuple of int
+        Of every ring.
+    settings : AWRTRD
+    itemsize : int
+        Bytes of a number.
+
+    Examples
+    --------
+    >>> check_stack((2, 3, 4), (1000, 1000), AWRTRD(memory="1MB"), 8)
+    Traceback (most recent call last):
+    ringlet.errors.BudgetError: a stack of shape (2, 3, 4) with rank (1000, 1000) needs 16 TB of memory or more, but \
+there is 1 MB; give a smaller rank, or fewer tensors at a time
+    """
+    count, *lengths = shape
+    entries = prod(lengths)
+    work = 0
+    for mode, length in enumerate(lengths):
+        unknowns = rank[mode] * rank[(mode + 1) % len(rank)]
+        # The subchain, the Gram matrix, and residuals and weights of the entries.
+        work = max(work, unknowns * (entries // length) + unknowns * unknowns + 2 * entries)
+    needed, limit = count * work * itemsize, settings.budget or machine_memory()
+    if limit is not None and needed > limit:
+        raise BudgetError(
+            f"a stack of shape {shape} with rank {rank} needs {format_bytes(needed)} of memory or more, but there is "
+            f"{format_bytes(limit)}; give a smaller rank, or fewer tensors at a time"
+        )
 
 
 def fit_stack(

@@ -18,6 +18,7 @@ from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 __all__ = ["BondGrowth"]
 
 _REFITS = 8  # sweeps in which narrower bonds of exact data have to show that they do, too
+_RESTS = 2  # the same of those that have to reach a target
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,9 @@ class BondGrowth:
             missed, width = 0, kept.state.plan.rank[bond] - 1  # the widest bond that is too narrow, and one that may be
             while missed < width:
                 thinner = trials.with_cores(kept, _with_narrower_bond(kept.state.cores, bond, width))
-                if trials.error(kept) < self.policy.exact:  # sweeps show it where nothing else is left of the data
-                    thinner = trials.swept(thinner.state, number, Trial.REFIT, _REFITS)
+                sweeps = _REFITS if trials.error(kept) < self.policy.exact else _RESTS if self.choice.psnr else 0
+                if sweeps:  # they show it where nothing else is left of the data, or where nothing more is asked for
+                    thinner = trials.swept(thinner.state, number, Trial.REFIT, sweeps)
                 if self._worse(trials, thinner, best):
                     missed = width
                 else:
@@ -118,8 +120,10 @@ class BondGrowth:
         return path if self._worse(trials, swept, best) else replace(path, now=swept)
 
     def _worse(self, trials: Trials, thinner: Candidate, best: Candidate) -> bool:
-        if self.choice.psnr is not None and trials.validator.psnr(best.residuals, self.choice) >= self.choice.psnr:
-            return trials.validator.psnr(thinner.residuals, self.choice) < self.choice.psnr  # nothing more is asked for
+        if self.choice.psnr is not None and trials.validator.psnr(best.state.cores, self.choice) >= self.choice.psnr:
+            return (
+                trials.validator.psnr(thinner.state.cores, self.choice) < self.choice.psnr
+            )  # nothing more is asked for
         return trials.compare(thinner, best).gain < -self.policy.worthwhile_db
 
 

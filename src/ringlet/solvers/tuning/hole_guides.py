@@ -3,8 +3,12 @@
 Entries in the middle of a hole do not determine a ring, nor do their neighbours: many rings fit the rest equally
 well, and the one that is found may be far off there. Some of these entries are given values, by medians of ever larger
 blocks. They are used like observed ones, and like those they lose their weight where the ring knows better.
+
+They do harm where the rest of the data says more than the surroundings: the missing bands of a pixel follow from its
+other bands. So boxes of known blocks are hidden for a moment, and both are asked.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +19,7 @@ from numpy.typing import NDArray
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.base import working_dtype
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, medians, smooth_modes
+from ringlet.solvers.tuning.missing_boxes import boxes_like_missing
 from ringlet.sources import ArraySource, Source
 from ringlet.sources.base import slabs
 from ringlet.sources.dtypes import as_dtype
@@ -25,6 +30,9 @@ _SIDE = 3  # slices of the smallest blocks: those without an observed entry, two
 _RARE = 1e-3  # share of blocks; fewer holes are left alone
 _FAR = 4  # quartile ranges from the middle: medians further off are not used
 _SHARE = 0.3  # of the entries in holes become guides
+_TESTED = 0.1  # share of the known blocks that is hidden to see what foretells them
+_FEWEST = 30  # of fewer nothing is told
+_ROUNDS = 3  # in which the effects of slices settle
 _LARGEST = 1 << 30  # bytes of data that are copied for it,
 _ROOM = 4  # times the data must fit into a memory budget
 _SLAB_ENTRIES = 1 << 19
@@ -45,7 +53,7 @@ def guide_holes(source: Source, seen: Source, seed: int, budget: int | None = No
     Examples
     --------
     >>> from ringlet.sources import as_source
-    >>> x = np.add.outer(np.arange(90.0), np.arange(60.0))
+    >>> x = 100 * np.outer(np.cos(np.arange(90) / 30), np.cos(np.arange(60) / 20))
     >>> hole = x[30:60, 12:24].copy()
     >>> x[30:60, 12:24] = np.nan
     >>> source = as_source(x)
@@ -69,6 +77,8 @@ def guide_holes(source: Source, seen: Source, seed: int, budget: int | None = No
     low, high = np.nanquantile(found, (0.25, 0.75))
     if high > low:  # medians of the few entries at a hole's edge may be wrong
         found[np.abs(found - (low + high) / 2) > _FAR * (high - low)] = np.nan
+    if _slices_say_more(found, smooth, seed):
+        return source
     return _with_guides(source, _filled(found, smooth), holes, sides, seed)
 
 
@@ -80,6 +90,31 @@ def _beside(blocks: NDArray[np.bool_]) -> NDArray[np.bool_]:
         out[1:] |= along[:-1]
         out[:-1] |= along[1:]
     return beside
+
+
+def _slices_say_more(found: NDArray[Any], smooth: Sequence[int], seed: int) -> bool:
+    """Whether known boxes, as large as the missing ones, follow from their slices better than from what is around."""
+    hidden = boxes_like_missing(np.isnan(found), _TESTED, stream(seed, Purpose.GUIDES, 1))
+    if np.count_nonzero(hidden) < _FEWEST:
+        return False
+    seen = np.where(hidden, np.nan, found)
+    errors = [
+        np.mean(np.square((guess - found)[hidden], dtype=np.float64))
+        for guess in (_slice_effects(seen), _filled(seen, smooth))
+    ]
+    return bool(errors[0] < errors[1])
+
+
+def _slice_effects(values: NDArray[Any]) -> NDArray[Any]:
+    """The sum of one number for every slice of every mode that comes nearest, by medians; NaN are left out."""
+    sums = np.zeros_like(values)
+    for _ in range(_ROUNDS):
+        for mode in range(values.ndim):
+            others = tuple(other for other in range(values.ndim) if other != mode)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # slices without any entry
+                sums = sums + np.nan_to_num(np.nanmedian(values - sums, axis=others, keepdims=True))
+    return sums
 
 
 def _filled(values: NDArray[Any], smooth: Sequence[int]) -> NDArray[Any]:

@@ -166,11 +166,11 @@ class PathRun:
         choice, now = self._whole.choice, self._path.now
         if choice is None or choice.psnr is None:
             return
-        psnr = self._path.trials.validator.psnr(now.residuals, choice)
+        psnr = self._path.trials.validator.psnr(now.state.cores, choice)
         if psnr >= choice.psnr:
             return
-        why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB on held-out entries"
-        right = self._path.trials.validator.psnr(now.residuals, replace(choice, trusted=True))
+        why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB"
+        right = self._path.trials.validator.psnr(now.state.cores, replace(choice, trusted=True))
         if not choice.trusted and right > psnr + 1:  # dB: they matter
             why += f", {right:.1f} dB without those judged wrong, which trusted=True leaves out"
         warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {now.state.plan.rank}", DataWarning)
@@ -305,7 +305,7 @@ class PathRun:
         """Whether the ring is as good as was asked for, or describes the data exactly."""
         choice, trials, now = self._whole.choice, self._path.trials, self._path.now
         if choice is not None and choice.psnr is not None:
-            return trials.validator.psnr(now.residuals, choice) >= choice.psnr
+            return trials.validator.psnr(now.state.cores, choice) >= choice.psnr
         return trials.error(now) < self._policy.exact
 
     def _better(self) -> Candidate:

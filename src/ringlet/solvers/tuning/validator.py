@@ -93,6 +93,8 @@ class Validator:
         Probability of being right for every held-out entry; without it a robust kernel leaves wrong ones out.
     most : float
         Residual, in data ranges, beyond which an entry that is right counts no more.
+    seen : Validator or None
+        Of entries that are not held out: not to choose by, but to tell the quality of all.
     """
 
     def __init__(
@@ -103,7 +105,9 @@ class Validator:
         missing: float = 0.0,
         weights: Array64 | None = None,
         most: float = 1.0,
+        seen: "Validator | None" = None,
     ) -> None:
+        self._seen = seen
         self._probes, self._precision, self._missing, self._weights = probes, precision, missing, weights
         self._most = most
         together = np.concatenate([probe.together for probe in probes])
@@ -126,7 +130,8 @@ class Validator:
         """Choose the entries to hold out, as `choose_mask` does, and look them up."""
         mask, blocks = choose_mask(source, observed, seed, together=together)
         missing = 1.0 - observed / prod(source.shape)
-        return cls([_probe(source, mask, block) for block in blocks], missing=missing), mask
+        held, others = zip(*(_probes(source, mask, block) for block in blocks), strict=True)
+        return cls(held, missing=missing, seen=cls(others)), mask
 
     def scaled(self, data_range: float, level: float, dtype: np.dtype[Any]) -> "Validator":
         """The validator of models of the data divided by `data_range`, which then lie `level` from zero, at least 1.
@@ -135,7 +140,8 @@ class Validator:
         """
         probes = [replace(probe, values=np.clip(probe.values / data_range, -1e12, 1e12)) for probe in self._probes]
         precision = max(_PRECISION, _ROUNDING[dtype.itemsize] * level)
-        return Validator(probes, precision=precision, missing=self._missing)
+        seen = None if self._seen is None else self._seen.scaled(data_range, level, dtype)
+        return Validator(probes, precision=precision, missing=self._missing, seen=seen)
 
     def judged(self, weights: NDArray[np.floating[Any]], *, sure: bool = True) -> "Validator":
         """The validator that believes held-out entries by these weights, one for every entry of the tensor.
@@ -146,7 +152,14 @@ class Validator:
         known[known < _TRUSTED] = 0.0  # a little of a gross error would still outweigh all others
         usable = known if known.sum() > _LEAST_TRUSTED * known.size else None
         most = _FARTHEST if sure else _WIDEST
-        return Validator(self._probes, precision=self._precision, missing=self._missing, weights=usable, most=most)
+        return Validator(
+            self._probes,
+            precision=self._precision,
+            missing=self._missing,
+            weights=usable,
+            most=most,
+            seen=None if self._seen is None else self._seen.judged(weights, sure=sure),
+        )
 
     def _at_probes(self, weights: NDArray[np.floating[Any]]) -> Array64:
         """The weights of the held-out entries, of those of all."""
@@ -214,12 +227,19 @@ class Validator:
         deviation = sqrt(float(np.sum(np.bincount(self._cells, weights * (gains - mean)) ** 2)))
         return mean / deviation if deviation else 0.0, deviation
 
-    def psnr(self, residuals: Array64, choice: RankChoice) -> float:
-        """Of the held-out entries, or of those that are trusted, as the choice of a target says.
+    def psnr(self, cores: Sequence[Core], choice: RankChoice) -> float:
+        """Of all entries, or of those that are trusted, as the choice of a target says; NaN if none are held out.
 
-        The peak is the range of the entries that are judged right; before any is judged, that of the data.
+        Held-out entries stand for the missing ones, a sample of the others for those that are observed. The peak is the
+        range of the entries that are judged right; before any is judged, that of the data.
         """
-        error = self.error(residuals) if choice.trusted else self.plain_error(residuals)
+        if not self.size or self._seen is None:
+            return nan
+        held, seen = (
+            one.error(residuals) if choice.trusted else one.plain_error(residuals)
+            for one, residuals in ((one, one.residuals(cores)) for one in (self, self._seen))
+        )
+        error = sqrt(self._missing * held**2 + (1.0 - self._missing) * seen**2)
         return inf if error == 0.0 else 20 * log10(self._peak / error)
 
     def error(self, residuals: Array64) -> float:
@@ -284,11 +304,18 @@ def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) 
     return HeldOut(replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask)
 
 
-def _probe(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...]) -> Probe:
+def _probes(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...]) -> tuple[Probe, Probe]:
+    """The held-out entries of a subtensor, and about as many of the others, evenly spaced."""
     values, observed = source.read(block)
     drawn = mask.drawn(block, range(len(block)))
     places = np.flatnonzero(drawn if observed is None else drawn & observed)
+    others = np.flatnonzero(~drawn if observed is None else ~drawn & observed)
+    others = others[:: max(1, len(others) // max(len(places), 1))]
     together = mask.drawn_together(block, range(len(block))).ravel()[places]
     first = [index * (mode not in mask.together) for mode, index in enumerate(np.unravel_index(places, drawn.shape))]
     cells = np.where(together, np.ravel_multi_index(first, drawn.shape), drawn.size + places)
-    return Probe(block, places, values.ravel()[places].astype(np.float64), together, cells)
+    entries = values.ravel()
+    return (
+        Probe(block, places, entries[places].astype(np.float64), together, cells),
+        Probe(block, others, entries[others].astype(np.float64), np.zeros(len(others), np.bool_), others),
+    )
