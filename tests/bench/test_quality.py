@@ -227,7 +227,9 @@ def test_rivals_have_cases_of_their_own_in_two_halves(folder):
         "generated/discs-m50-gmm",
         "tensors-part/sea-m70-o20",
     } <= names
-    assert len(names) == len(cases) == (7 + 2 + 3) * 4 * 3 * 2
+    assert {"full/coffee-p70-o0", "photos-part/waves-b20-o10-s2"} <= names
+    assert not any("tensors-part/sea-b20" in name for name in names)
+    assert len(names) == len(cases) == ((7 + 2 + 3) * 4 * 3 + (7 + 2 + 2) * 2 * 2) * 2
     tuned = [case for case in cases if half_of(case.kind_of_damage) == "tuned"]
     assert 0.35 < len(tuned) / len(cases) < 0.65
     by_damage = {}
@@ -319,13 +321,17 @@ def test_rivals_are_measured_recorded_and_tabulated(folder, tmp_path):
     assert "3 of 3 cases" in again.stdout
     half = {half: quality(*wanted, "--half", half, "--budget-minutes", 0).stdout for half in ("tuned", "other")}
     counts = [int(text.split(" of ")[1].split()[0]) for text in half.values()]
-    assert sum(counts) == (7 + 2 + 3) * 12
+    assert sum(counts) == (7 + 2 + 3) * 12 + (7 + 2 + 2) * 4
+    assert quality(*wanted, *only, "--cases", "full/*-m0-*", "--again").exit_code == 0
+    added = [json.loads(line) for line in out.read_text().splitlines()[len(lines) :]]
+    assert sorted(one["rival"] for one in added) == 3 * ["auto"] + 3 * ["restore"]  # only of cases with records
 
 
 def test_options_that_do_not_fit_together_are_refused(folder, tmp_path):
     for arguments in (
         ("--table", tmp_path / "t.md"),
         ("--against", "rivals", "--without", "ridge"),
+        ("--again",),
         ("--data", folder, "--short-side", 99),
     ):
         result = quality(*arguments)

@@ -123,5 +123,27 @@ def test_noise_of_a_smooth_field_is_measured():
     smooth = (0.3 * np.sin(x / 12) * np.cos(y / 15)).astype(np.float32)
     noise = np.random.default_rng(6).normal(0, 0.1, smooth.shape).astype(np.float32)
     ones = np.ones_like(smooth)
-    assert noise_variance([smooth + noise], [noise], [ones], (0, 1)) == pytest.approx(0.009, rel=0.25)
-    assert noise_variance([smooth], [0.1 * smooth], [ones], (0, 1)) < 1e-4
+    assert noise_variance([smooth + noise], [noise], [ones], (0, 1)).variance == pytest.approx(0.009, rel=0.25)
+    found = noise_variance([smooth], [0.1 * smooth], [ones], (0, 1))
+    assert found.variance < 1e-4
+    assert not found.is_all
+
+
+def test_noise_along_one_mode_is_all_noise_and_is_not_kept():
+    noise = np.random.default_rng(7).normal(0, 0.1, (60, 400)).astype(np.float32)
+    found = noise_variance([noise], [noise], [np.ones_like(noise)], (1,))
+    assert found.is_all
+    walk = np.cumsum(np.random.default_rng(8).normal(0, 0.1, (60, 400)), axis=1).astype(np.float32)
+    assert not noise_variance([walk], [walk], [np.ones_like(walk)], (1,)).is_all
+
+
+def test_a_scratch_is_filled_as_well_as_a_smooth_surface_would():
+    y, x = np.mgrid[:120, :150]
+    truth = (np.sin(x / 13) * np.cos(y / 11)).astype(np.float32)[..., None] + np.zeros(3, np.float32)
+    observed = np.ones(truth.shape, bool)
+    observed[:, 40:46] = observed[80:92, 90:102] = False
+    ring = 0.5 * truth
+    unseen = np.random.default_rng(9).random(truth.shape) < 0.05
+    restored, _ = answer(Entries(np.where(observed, truth, 0), observed, ring, unseen & observed))
+    gaps = ~observed
+    assert error(restored[gaps], truth[gaps]) < 0.1 * error(ring[gaps], truth[gaps])

@@ -13,7 +13,7 @@ from ringlet.local.layout import Tile
 from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales
 from ringlet.local.modes import NeighbourModes
 from ringlet.local.neighbours import Array32
-from ringlet.local.noise import noise_variance
+from ringlet.local.noise import Noise, noise_variance
 from ringlet.local.outlier_model import OutlierModel
 from ringlet.local.window import Entries, Window
 from ringlet.ring.arrays import Mapper
@@ -23,7 +23,6 @@ __all__ = ["HALO", "TRUSTED", "Clean", "LocalModel", "learn"]
 HALO = JUDGING_HALO + max(FILLING_RADIUS, JUDGING_RADIUS)  # entries around a block that decide about it
 _HIDDEN = 0.05  # share of the trusted entries that are hidden to learn filling, if the ring has seen all
 _LEAST_UNSEEN = 300  # entries from which filling is learned, if they were kept from the ring
-_COEFFICIENTS = 60  # about: what is learned gains this number over that of hidden entries by chance
 _LEAST_GAIN = 0.01  # of the mean square at hidden entries: less detail than that is none,
 _LEAST_SEEN_GAIN = 0.1  # where the ring has seen them, as its errors there are not what they are elsewhere
 
@@ -58,14 +57,19 @@ class LocalModel:
     last : Round
         For what is said of trusted entries in the end.
     filling : Filling
-    noise : float
-        Variance of the data's noise, in squared units of the model and of the scales of slices.
+    measured : Noise
+        Of the data, in squared units of the model and of the scales of slices.
     """
 
     judging: JudgingModel
     last: Round
     filling: Filling
-    noise: float
+    measured: Noise
+
+    @property
+    def noise(self) -> float:
+        """Variance of the data's noise."""
+        return self.measured.variance
 
     @property
     def modes(self) -> NeighbourModes:
@@ -85,9 +89,7 @@ class LocalModel:
     @property
     def detail_pays(self) -> bool:
         """Whether the detail was nearer to hidden entries than the ring alone."""
-        chance = _COEFFICIENTS / max(self.filling.hidden, 1)
-        least = _LEAST_GAIN if self.filling.smooths_ring else _LEAST_SEEN_GAIN
-        return self.filling.error < (1 - least - chance) * self.filling.ring_error
+        return self.filling.gain.pays(_LEAST_GAIN if self.filling.smooths_ring else _LEAST_SEEN_GAIN)
 
     def apply(self, entries: Entries, mapper: Mapper = map) -> Clean:
         """Judge and fill a block.
@@ -105,14 +107,14 @@ class LocalModel:
         trusted = weights > TRUSTED
         filled = self.filling.fill(window, trusted, mapper)
         filled -= errors * trusted
-        shares = np.empty_like(weights)
+        shares = np.zeros_like(weights)
         scale = LocalScale.of(errors, weights, trust.calm, layout, self.last.variance, self.last.scales)
 
         def work(tile: Tile) -> None:
             noisy = np.float32(self.noise) / np.maximum(scale.variance(tile, relative=True), np.float32(1e-30))
             shares[tile.inner] = (np.float32(1) - np.minimum(noisy, 1)) * weights[tile.inner]
 
-        for _ in mapper(work, layout.tiles(SCALE_RADIUS)):
+        for _ in mapper(work, [] if self.measured.is_all else layout.tiles(SCALE_RADIUS)):
             pass
         predicted = layout.restored(filled).astype(np.float64)
         predicted *= window.unit
@@ -138,7 +140,7 @@ def learn(
 
     Notes
     -----
-    Needs about 60 bytes of memory for each entry, input not counted, and 40 MB; 25 MB more for each thread but the
+    Needs about 80 bytes of memory for each entry, input not counted, and 40 MB; 25 MB more for each thread but the
     first.
     """
     rng = np.random.default_rng(seed)
@@ -165,8 +167,8 @@ def _learn_filling(judged: Judged, rng: np.random.Generator, mapper: Mapper) -> 
     return learn_filling(judged.windows, trusted, hidden, smooths_ring=honest, rng=rng, mapper=mapper)
 
 
-def _noise(judged: Judged, errors: Sequence[Array32], scales: SliceScales) -> float:
-    """Variance of the noise, relative to the scales of slices. Entries at an end of the range do not count."""
+def _noise(judged: Judged, errors: Sequence[Array32], scales: SliceScales) -> Noise:
+    """The noise, relative to the scales of slices. Entries at an end of the range do not count."""
     last = judged.model.outliers.masses.size - 1
     weights = [
         trust.weights * ((window.cells > 0) & (window.cells < last))

@@ -4,26 +4,49 @@ Two upper bounds, of which the smaller one counts. Where the data are calmest, h
 quantile of the local mean square of prediction errors. And noise is what remains of the difference of two residuals as
 their distance goes to zero: extrapolated from distances 1 and 2, in the calmer half of the entries. The result is up to
 a quarter too small: less noise is taken away than could be, and no detail with it.
+
+Of pure noise the calmer half is calm by chance, and the more so the fewer entries are known around. Where these are
+few, as along a single mode, and the bound with that allowed for is not below the errors of nearly all entries, these
+may all be noise.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ringlet.local.neighbours import Array32, shifted, window_concentration, window_mean
 
-__all__ = ["noise_variance"]
+__all__ = ["Noise", "noise_variance"]
 
 _LEVELS = 3  # of the window of a local mean square
 _CALMEST = 0.05  # share of the entries
 _MOST_ENTRIES = 1_000_000  # of which quantiles are taken
 _LEAST_ENTRIES = 200  # pairs from which a difference is measured
+_NEARLY_ALL = 0.98  # of the entries: larger errors need not be noise of the same kind
+_NOT_BELOW = 0.8  # times: the bound is that uncertain
+_FEW_AROUND = 0.75  # mean of the calmer half of pure noise where about fifteen entries are known in a window
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Of trusted entries.
+
+    Attributes
+    ----------
+    variance : float
+    is_all : bool
+        Whether nothing but noise is found in what neighbours cannot foretell.
+    """
+
+    variance: float
+    is_all: bool = False
 
 
 def noise_variance(
     residuals: Sequence[Array32], errors: Sequence[Array32], weights: Sequence[Array32], modes: Sequence[int]
-) -> float:
-    """Variance of the noise of trusted entries.
+) -> Noise:
+    """Measure the noise of trusted entries.
 
     Parameters
     ----------
@@ -37,30 +60,35 @@ def noise_variance(
     Examples
     --------
     >>> noise = np.random.default_rng(0).standard_normal((200, 200)).astype(np.float32)
-    >>> bool(0.7 < noise_variance([noise], [noise], [np.ones_like(noise)], (0, 1)) < 1.1)
+    >>> bool(0.7 < noise_variance([noise], [noise], [np.ones_like(noise)], (0, 1)).variance < 1.1)
     True
     """
     total = sum(float(weight.sum(dtype=np.float64)) for weight in weights)
     if not total:
-        return 0.0
+        return Noise(0.0)
     if not modes:
         squares = sum(float(np.sum(w * e**2, dtype=np.float64)) for w, e in zip(weights, errors, strict=True))
-        return squares / total
+        return Noise(squares / total)
     local = [_local(error, weight, modes) for error, weight in zip(errors, weights, strict=True)]
     step = 1 + sum(weight.size for weight in weights) // _MOST_ENTRIES
     trusted = [np.flatnonzero(weight.ravel()[::step] > 0.5) * step for weight in weights]
     spread = np.concatenate([mean.ravel()[there] for (mean, _), there in zip(local, trusted, strict=True)])
     masses = np.concatenate([mass.ravel()[there] for (_, mass), there in zip(local, trusted, strict=True)])
     if not spread.size:
-        return 0.0
-    from scipy.special import gammaincinv  # here, because importing it takes a fifth of a second
+        return Noise(0.0)
+    from scipy.special import gammainc, gammaincinv  # here, because importing it takes a fifth of a second
 
     freedom = max(2.0, float(np.median(masses)) / window_concentration(len(modes), _LEVELS))
     fluctuation = 2 * float(gammaincinv(freedom / 2, _CALMEST)) / freedom  # of a mean square of pure noise
     calmest = float(np.quantile(spread, _CALMEST)) / fluctuation
     middle = float(np.median(spread))
     calm = [weight * (mean <= middle) for (mean, _), weight in zip(local, weights, strict=True)]
-    return max(0.0, min([calmest, *(_nugget(residuals, calm, mode) for mode in modes)]))
+    nugget = min(_nugget(residuals, calm, mode) for mode in modes)
+    by_chance = 2 * float(gammainc(freedom / 2 + 1, gammaincinv(freedom / 2, 0.5)))  # mean of the calmer half of noise
+    found = np.concatenate([error.ravel()[there] ** 2 for error, there in zip(errors, trusted, strict=True)])
+    typical = float(found[found <= np.quantile(found, _NEARLY_ALL)].mean())
+    is_all = by_chance < _FEW_AROUND and min(calmest, nugget / by_chance) >= _NOT_BELOW * typical > 0
+    return Noise(max(0.0, min(calmest, nugget)), is_all)
 
 
 def _local(errors: Array32, weights: Array32, modes: Sequence[int]) -> tuple[Array32, Array32]:

@@ -35,6 +35,8 @@ _RUINED = (0, 20, 40)
 _PAPERS = 70  # missing in the paper's completion experiments
 _RIVALS_MISSING = (0, 50, 70, 90)
 _RIVALS_NOISES: tuple[tuple[Noise, int], ...] = (("salt-and-pepper", 20), ("random-valued", 10), ("gmm", 20))
+_RIVALS_HOLES: tuple[tuple["Missing", int], ...] = (("pixels", 70), ("blocks", 20))
+_RIVALS_RUINED = (0, 10)
 _BLOCK = 8  # pixels of a hole's side
 _HOLES: dict["Missing", str] = {"entries": "m", "pixels": "p", "blocks": "b"}  # in names, before the percentage
 _LETTERS: dict[Noise, str] = {"salt-and-pepper": "o", "random-valued": "r"}  # in names, before the percentage
@@ -159,15 +161,24 @@ def cases_of(samples: list[Sample]) -> list[QualityCase]:
 
 
 def rival_cases(samples: list[Sample]) -> list[QualityCase]:
-    """Cases of the comparison with rivals: complete, 50, 30 and 10 % observed, with three kinds of noise."""
-    return _shuffled(
-        [
-            QualityCase(sample, missing, ruined, noise)
-            for sample in samples
-            for missing in _RIVALS_MISSING
-            for noise, ruined in _RIVALS_NOISES
-        ]
-    )
+    """Cases of the comparison with rivals: complete, 50, 30 and 10 % observed, with three kinds of noise.
+
+    Of photos and videos also a fifth missing in blocks, and 70 % of the pixels, without and with salt and pepper.
+    """
+    single = [
+        QualityCase(sample, missing, ruined, noise)
+        for sample in samples
+        for missing in _RIVALS_MISSING
+        for noise, ruined in _RIVALS_NOISES
+    ]
+    together = [
+        QualityCase(sample, missing, ruined, holes=holes)
+        for sample in samples
+        if sample.kind != "tensor"
+        for holes, missing in _RIVALS_HOLES
+        for ruined in _RIVALS_RUINED
+    ]
+    return _shuffled(single + together)
 
 
 def with_seeds(cases: list[QualityCase], seeds: int) -> list[QualityCase]:

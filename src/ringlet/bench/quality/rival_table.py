@@ -13,6 +13,8 @@ from ringlet.experiments.noise import NOISES
 __all__ = ["Duel", "DuelSummary", "duels_of", "markdown", "summarise_duels"]
 
 _LOST = -0.3  # dB below the best simple rival that count as lost
+_TOGETHER = "together"  # in place of a noise, where pixels or blocks are missing
+_DAMAGES = NOISES | {_TOGETHER: "pixels or blocks missing"}
 _KINDS = {"photo": "Photos", "video": "Videos", "tensor": "Tensors"}
 
 
@@ -31,7 +33,8 @@ class Duel:
     Attributes
     ----------
     case, kind, noise : str
-        The case's name without the seed.
+        The case's name without the seed. Cases with pixels or blocks missing are a group of their own: their noise is
+        "together".
     missing, seeds : int
     restored, ring : Score or None
     rivals : dict
@@ -93,11 +96,14 @@ class DuelSummary:
 
 
 def duels_of(records: Sequence[Record]) -> list[Duel]:
-    """Cases by kind and name, seeds together; records without rivals are left out."""
+    """Cases by kind and name, seeds together; records without rivals are left out.
+
+    Of two records of a method the later one counts.
+    """
+    latest = {(record["case"], record["rival"]): record for record in records if "damage" in record}
     by_case: dict[str, list[Record]] = {}
-    for record in records:
-        if "damage" in record:
-            by_case.setdefault(record["damage"], []).append(record)
+    for record in latest.values():
+        by_case.setdefault(record["damage"], []).append(record)
     found = [_duel(case, lines) for case, lines in by_case.items()]
     order = list(_KINDS)
     return sorted((duel for duel in found if duel.rivals), key=lambda duel: (order.index(duel.kind), duel.case))
@@ -108,7 +114,7 @@ def summarise_duels(duels: Sequence[Duel]) -> list[DuelSummary]:
     parts = [
         _summary(kind, noise, [duel for duel in duels if (duel.kind, duel.noise) == (kind, noise)])
         for kind in _KINDS
-        for noise in NOISES
+        for noise in _DAMAGES
     ]
     return [part for part in [*parts, _summary("all", "all", duels)] if part.cases]
 
@@ -126,7 +132,7 @@ def _duel(case: str, lines: list[Record]) -> Duel:
     return Duel(
         case=case,
         kind=first["kind"],
-        noise=first["noise"],
+        noise=first["noise"] if first.get("holes", "entries") == "entries" else _TOGETHER,
         missing=first["missing"],
         seeds=len({one["seed"] for one in lines}),
         restored=scores.pop(RESTORE),
@@ -153,7 +159,7 @@ def _summary_table(summaries: Sequence[DuelSummary]) -> str:
     rows = [
         (
             one.kind,
-            NOISES.get(one.noise, one.noise),
+            _DAMAGES.get(one.noise, one.noise),
             str(one.cases),
             f"{100 * one.ahead:.0f} %",
             f"{one.mean_lead:+.1f}",

@@ -26,6 +26,7 @@ OPPONENTS: dict[str, tuple[str, ...]] = {
 }
 IN_USE = ("rivals", "slow-rivals")  # methods that people use today; they have their own cases
 
+_OURS = (AUTO, RESTORE)
 _AFTER_AUTO = (SAME_RANK, *PEERS)  # they get its rank, or its time
 
 
@@ -48,6 +49,7 @@ def run_cases(
     *,
     minutes: float,
     left_out: Sequence[str] = (),
+    again: bool = False,
     report: Callable[[Record], None],
 ) -> None:
     """Measure cases without a record; no measurement starts after `minutes`.
@@ -62,6 +64,8 @@ def run_cases(
     minutes : float
     left_out : sequence of str
         Ideas, each of which another fit of every case lacks.
+    again : bool
+        Only measure our own methods, and only where there are records of them: new ones take their place.
     report : callable
         Called with every new record.
     """
@@ -71,7 +75,8 @@ def run_cases(
         damaged: Damaged | None = None
         for rival in _rivals(case, against, left_out):
             done = {record["rival"]: record for record in records if record["case"] == case.name}
-            if rival in done or (rival in _AFTER_AUTO and done[AUTO]["psnr"] is None):
+            wanted = rival in done and rival in _OURS if again else rival not in done
+            if not wanted or (rival in _AFTER_AUTO and done[AUTO]["psnr"] is None):
                 continue
             if monotonic() > end:
                 return

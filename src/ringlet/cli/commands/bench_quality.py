@@ -101,6 +101,12 @@ _USUAL = ("plain", "peers", "grid")
     metavar="X.jsonl",
     help="Save every measurement in this file; the same command continues where it stopped.",
 )
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Of the cases in the file of --out measure decompose(x) and restore(x) anew, and nothing else. With --against "
+    "rivals.",
+)
 @json_option
 def command(
     data: Path | None,
@@ -113,6 +119,7 @@ def command(
     table: Path | None,
     budget_minutes: float,
     out: Path | None,
+    again: bool,
     as_json: bool,
 ) -> None:
     """Measure the quality of decompose(x) with no other argument, and compare it with other methods.
@@ -134,6 +141,8 @@ def command(
     with_rivals = any(name in IN_USE for name in against)
     if with_rivals and left_out:
         raise click.UsageError("--without is not for --against rivals")
+    if again and not with_rivals:
+        raise click.UsageError("--again is for --against rivals")
     if table and not with_rivals:
         raise click.UsageError("--table is for --against rivals")
     if short_side != SHORT_SIDE and (data is not None or with_rivals):
@@ -143,7 +152,16 @@ def command(
     cases = with_seeds(chosen, seeds)
     names = {case.name for case in cases}
     with records_in(out) as (records, append):
-        run_cases(cases, against, records, append, minutes=budget_minutes, report=_report, left_out=left_out)
+        run_cases(
+            cases,
+            against,
+            records,
+            append,
+            minutes=budget_minutes,
+            left_out=left_out,
+            again=again,
+            report=_report,
+        )
         mine = [record for record in records if record["case"] in names]
     if with_rivals:
         _tell_duels(duels_of(mine), len(chosen), table, as_json=as_json)

@@ -1,0 +1,69 @@
+"""Gaps of a kind that no held-out entry has, such as wide holes: a surface over them, as far as it is to be believed.
+
+How wrong a ring is in a hole cannot be measured beside it. How much nearer the surface is to held-out entries can, and
+a ring that is worse than a surface among its own data is not better in a hole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringlet.local.gap_kinds import KINDS
+from ringlet.local.neighbours import Array32
+
+__all__ = ["Bridge", "learn_bridge"]
+
+_FEW = 100  # hidden entries of a kind: from fewer, nothing else is learned for it,
+_SCARCE = 0.2  # if they are so many times rarer than the missing ones
+_RARE = 0.01  # share of the gaps; if fewer are of such kinds, they are left to what was learned for others
+
+
+@dataclass(frozen=True, eq=False)
+class Bridge:
+    """How far to go from the ring to the surface.
+
+    Attributes
+    ----------
+    kinds : bool array
+        The kinds of gaps that are filled so.
+    share : float
+        From 0 (the ring) to 1 (the surface).
+    """
+
+    kinds: NDArray[np.bool_]
+    share: float
+
+
+def learn_bridge(
+    missing: Sequence[NDArray[np.uint8]],
+    hidden: Sequence[NDArray[np.uint8]],
+    surface: Sequence[Array32],
+    residuals: Sequence[Array32],
+) -> Bridge | None:
+    """Compare the kinds of missing and of hidden entries; None if hardly any kind lacks hidden ones.
+
+    Parameters
+    ----------
+    missing, hidden : sequences of arrays
+        Kinds of the entries.
+    surface, residuals : sequences of arrays
+        At the hidden entries, less the ring.
+
+    Examples
+    --------
+    >>> missing, hidden = np.array([0, 0, 7], np.uint8), np.full(200, 7, np.uint8)
+    >>> laid = np.linspace(-1, 1, 200, dtype=np.float32)
+    >>> bridge = learn_bridge([missing], [hidden], [laid], [0.8 * laid])
+    >>> bool(bridge.kinds[0]), bool(bridge.kinds[7]), round(bridge.share, 2)
+    (True, False, 0.8)
+    """
+    wanted, there = (np.bincount(np.concatenate(parts), minlength=KINDS) for parts in (missing, hidden))
+    shares = there / max(there.sum(), 1), wanted / max(wanted.sum(), 1)
+    bridged = (there < _FEW) & (shares[0] < _SCARCE * shares[1])
+    if wanted[bridged].sum() <= _RARE * wanted.sum():
+        return None
+    laid, right = (np.concatenate(parts).astype(np.float64) for parts in (surface, residuals))
+    size = float(laid @ laid)
+    return Bridge(np.asarray(bridged), min(max(float(laid @ right) / size, 0.0), 1.0) if size else 0.0)
