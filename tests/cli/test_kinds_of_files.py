@@ -290,7 +290,7 @@ def test_a_folder_of_frames_gives_a_folder_of_frames(tmp_path, run, restore, wav
         write_array(tmp_path / "in" / f"f{number}.png", frame)
     rank = ["--rank", "3,3,2,3" if colour else "3"]
     out = restore(tmp_path / "in", "out", *rank)
-    assert sorted(file.name for file in out.iterdir()) == [f"{number:06}.png" for number in range(6)]
+    assert sorted(file.name for file in out.iterdir()) == [f"f{number}.png" for number in range(6)]
     clean = load(out).array
     assert clean.shape == load(tmp_path / "in").array.shape
     np.testing.assert_allclose(np.moveaxis(clean, -1, 0), film, atol=6)

@@ -46,7 +46,8 @@ from ringlet.errors import ArgumentError, ArgumentTypeError
 def test_wrong_hyper_parameters_are_refused_by_name(field, value, error):
     with pytest.raises(error, match=field) as caught:
         SAWRTRD(**{field: value})
-    assert repr(value) in str(caught.value)
+    plain = value.item() if isinstance(value, np.generic) else value  # NumPy's numbers are shown as Python's
+    assert repr(plain) in str(caught.value)
     if field not in ("samples", "sampling"):
         with pytest.raises(error, match=field):
             AWRTRD(**{field: value})
