@@ -129,6 +129,4 @@ def test_workers_judge_what_they_read_and_the_bits_are_the_same(client, tmp_path
     zarr = pytest.importorskip("zarr")
     array = zarr.create_array(tmp_path / "x.zarr", data=X[:, :, :20], chunks=(24, 20, 20))
     ended = partial(fitted, as_source(array), callback=judged_twice)
-    executor = DaskExecutor(client, least_seconds=1e-9)
-    assert bits(ended(executor=executor)) == bits(ended())
-    print("TASKS", executor.traffic)
+    assert bits(ended(executor=DaskExecutor(client, least_seconds=1e-9))) == bits(ended())
