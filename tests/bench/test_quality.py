@@ -162,22 +162,24 @@ def test_the_summary_adds_up():
     assert (together.least_smaller, together.least_smaller_than_file) == (6.0, 1.5)
 
 
-def test_a_run_measures_everyone_on_every_case_and_goes_on_where_it_stopped(folder, tmp_path):
+@pytest.mark.parametrize("kinds", [("photos",), pytest.param(("photos", "tensors"), marks=pytest.mark.long)])
+def test_a_run_measures_everyone_on_every_case_and_goes_on_where_it_stopped(folder, tmp_path, kinds):
     out = tmp_path / "q.jsonl"
     everyone = [word for name in ("plain", "peers", "grid", "finished-peers") for word in ("--against", name)]
-    cases = ("--cases", "photos/*-m70-o20", "--cases", "tensors/*-m70-o20")
+    cases = [word for kind in kinds for word in ("--cases", f"{kind}/*-m70-o20")]
     wanted = ("--data", folder, *cases, "--out", out, "--budget-minutes", 4)
     first = quality(*wanted, *everyone, "--json")
     assert first.exit_code == 0, first.output
     content = json.loads(first.stdout)
-    assert {case["case"] for case in content["cases"]} == {"photos/waves-m70-o20", "tensors/sea-m70-o20"}
+    names = {"photos": "photos/waves-m70-o20", "tensors": "tensors/sea-m70-o20"}
+    assert {case["case"] for case in content["cases"]} == {names[kind] for kind in kinds}
     for case in content["cases"]:
         assert set(case["peers"]) == set(PEERS)
         assert set(case["finished"]) == set(FINISHED)
         assert all(np.isfinite(case[name]) for name in ("auto", "grid", "plain", "cost", "smaller"))
-    assert [summary["group"] for summary in content["summary"]] == ["photos", "tensors", "all"]
+    assert [summary["group"] for summary in content["summary"]] == [*kinds, *["all"] * (len(kinds) > 1)]
     lines = out.read_text().splitlines()
-    assert len(lines) == 2 * 14
+    assert len(lines) == len(kinds) * 14
     # The plug was pulled while the last line but one was written: only what is lost is measured again.
     out.write_text("\n".join(lines[:-2]) + "\n" + lines[-2][:20])
     second = quality(*wanted, *everyone)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ringlet import decompose
+from ringlet.experiments.catalogue import EXPERIMENTS, TrialOptions, trials
 from ringlet.experiments.isolated import run_isolated
 from ringlet.experiments.items import Item, photos_in, videos_in
 from ringlet.experiments.methods import METHODS
@@ -42,6 +43,18 @@ def test_scores_are_those_of_a_fit_by_hand(trial, tmp_path):
     assert found["sweeps"] == len(fit.history)
     assert found["ended"] == fit.status.name
     assert found["shape"] == [40, 48, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [(name, method) for name, one in EXPERIMENTS.items() for method in one.methods]
+)
+def test_every_method_of_an_experiment_runs_by_its_settings(images, videos, tmp_path, name, method):
+    item = photos_in(images)[0] if EXPERIMENTS[name].kind == "photo" else videos_in(videos)[0]
+    (one,) = trials(EXPERIMENTS[name], [item], TrialOptions(runs=1, sweeps=2, methods=(method,), samples=(20_000,)))
+    found = measure(one.argument(tmp_path, 10**9))
+    assert found["status"] == "ok"
+    assert 0 < found["psnr"] < 60
+    assert -1 <= found["ssim"] <= 1
 
 
 def test_estimates_are_clipped_only_on_request(trial, tmp_path):

@@ -135,7 +135,7 @@ def test_the_same_fit_judges_every_time_alike(ring_fit):
 
 
 def test_stores_are_judged_as_arrays_are(tmp_path):
-    stored = zarr.create_array(store=tmp_path / "x.zarr", shape=X.shape, chunks=(8, 9, 7), dtype=X.dtype)
+    stored = zarr.create_array(store=tmp_path / "x.zarr", shape=X.shape, chunks=(16, 13, 20), dtype=X.dtype)
     stored[:] = X
     fit = decompose(stored, rank=3, solver=AWRTRD())
     precision, recall = precision_and_recall(fit.outliers(), PLANTED)

@@ -56,7 +56,7 @@ def test_a_fit_from_drifted_cores_has_the_bits_of_one_from_even_cores():
 
 def test_strong_smoothness_does_not_let_sizes_run_away():
     x = np.random.default_rng(0).standard_normal((12, 10, 8, 6)).astype(np.float32)
-    fit = ringlet.decompose(x, 3, solver=ringlet.AWRTRD(sweeps=400, tol=0, smooth=1.0))
+    fit = ringlet.decompose(x, 3, solver=ringlet.AWRTRD(sweeps=120, tol=0, smooth=1.0))
     sizes = [float(np.abs(core).max()) for core in fit.ring.cores]
     assert max(sizes) < 2.0**18 * min(sizes)
 

@@ -109,7 +109,7 @@ def test_warnings_point_at_the_line_of_the_user(solver):
 
 def test_a_fit_that_its_time_has_ended_is_saved_and_continued(tmp_path):
     """The last sweep is kept whatever `every` says, and with more time the fit goes on to where it would have ended."""
-    x = np.random.default_rng(0).standard_normal((60, 50, 40)).cumsum(axis=0).cumsum(axis=1)
+    x = np.random.default_rng(0).standard_normal((40, 36, 30)).cumsum(axis=0).cumsum(axis=1)
     solver = AWRTRD(threads=1)
     first = decompose(x, solver=solver, checkpoint=tmp_path / "fit", every=1000, time=0.2)
     assert first.status is Status.TIME_USED

@@ -47,9 +47,9 @@ class InMemory(ChunkedSource):
 @pytest.mark.parametrize(
     "solver",
     [
-        SAWRTRD(smooth=0.0, samples=400, sweeps=3),
-        AWRTRD(smooth=0.0, sweeps=2),
-        SAWRTRD(smooth=0.0, samples=400, sweeps=2, loss="l2"),
+        SAWRTRD(smooth=0.0, samples=400, sweeps=2),
+        AWRTRD(smooth=0.0, sweeps=1),
+        pytest.param(SAWRTRD(smooth=0.0, samples=400, sweeps=2, loss="l2"), marks=pytest.mark.long),
     ],
 )
 def test_a_store_gives_the_bits_of_the_same_indices_in_memory(tmp_path, damaged, solver):

@@ -16,7 +16,7 @@ from ringlet.sources import ChunkedSource, as_source
 from ringlet.sources.chunked import regular_chunks
 from tuning_fits import bits, error
 
-SHAPE, CHUNKS = (60, 50, 40), (15, 25, 20)
+SHAPE, CHUNKS = (48, 40, 32), (12, 20, 16)
 TILED = TuningPolicy(judged_at_once=0)
 
 
@@ -127,6 +127,6 @@ def test_judging_keeps_the_budget(tmp_path):
 
 def test_workers_judge_what_they_read_and_the_bits_are_the_same(client, tmp_path):
     zarr = pytest.importorskip("zarr")
-    array = zarr.create_array(tmp_path / "x.zarr", data=X[:, :, :20], chunks=(30, 25, 20))
+    array = zarr.create_array(tmp_path / "x.zarr", data=X[:, :, :20], chunks=(24, 20, 20))
     ended = partial(fitted, as_source(array), callback=judged_twice)
     assert bits(ended(executor=DaskExecutor(client, least_seconds=1e-9))) == bits(ended())

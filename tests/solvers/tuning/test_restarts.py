@@ -52,7 +52,7 @@ def test_a_given_start_is_kept():
 
 def test_a_fit_that_begins_anew_goes_on_from_its_checkpoint(tmp_path):
     _, x = exact(2)
-    solver = AWRTRD(smooth="auto", sweeps=80, threads=1)
+    solver = AWRTRD(smooth="auto", sweeps=30, threads=1)
     whole = decompose(x, 3, solver=solver, seed=2)
     without = tuned(x, 3, solver=solver, seed=2, policy=NO_RESTARTS)
     same = [one == other for one, other in zip(errors(whole), errors(without), strict=False)]

@@ -110,7 +110,7 @@ def test_pixels_held_out_together_stand_for_the_missing_share():
 
 
 def test_missing_pixels_are_not_overfitted():
-    x = photo(160)
+    x = photo(120)
     observed = np.broadcast_to(np.random.default_rng(0).random((*x.shape[:2], 1)) < 0.3, x.shape)
     together = np.asarray(decompose(x, mask=observed).ring) - x
     single = np.asarray(tuned(x, mask=observed, policy=TuningPolicy(holds_out_together=False)).ring) - x
