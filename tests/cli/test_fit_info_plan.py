@@ -28,7 +28,7 @@ def test_fit_saves_a_ring_close_to_the_picture(ring_file, photo):
 def test_fit_tells_what_it_did(tmp_path, run, photo):
     write_array(tmp_path / "in.png", photo)
     said = run("fit", tmp_path / "in.png", "--rank", "4", "-o", tmp_path / "x.ring", "--solver", "sawrtrd").stdout
-    for part in ("120 × 160 × 3, uint8, 0 % missing", "rank 4, 4, 4", "SAWRTRD", "outliers", "x.ring"):
+    for part in ("60 × 80 × 3, uint8, 0 % missing", "rank 4, 4, 4", "SAWRTRD", "outliers", "x.ring"):
         assert part in said
 
 
@@ -49,10 +49,10 @@ def test_key_chooses_the_array_of_a_mat_file(tmp_path, run, photo):
 
 def test_info_of_a_ring(run, ring_file):
     said = run("info", ring_file).stdout
-    assert "height 120 ── 6 ── width 160 ── 3 ── colour 3" in said
+    assert "height 60 ── 6 ── width 80 ── 3 ── colour 3" in said
     content = json.loads(run("info", ring_file, "--json").stdout)
     ring = TensorRing.load(ring_file)
-    assert content["shape"] == [120, 160, 3]
+    assert content["shape"] == [60, 80, 3]
     assert content["rank"] == [6, 6, 3]
     assert content["bytes"] == ring.nbytes
     assert content["norm"] == pytest.approx(ring.norm())
@@ -79,7 +79,7 @@ def test_info_of_arrays_that_no_ring_fits(tmp_path, run, array):
 def test_plan_of_a_file_and_of_its_shape_agree(tmp_path, run, photo):
     write_array(tmp_path / "in.png", photo)
     of_file = run("plan", tmp_path / "in.png", "--rank", "20,20,3", "--json").stdout
-    of_shape = run("plan", "--shape", "120,160,3", "--rank", "20,20,3", "--json").stdout
+    of_shape = run("plan", "--shape", "60,80,3", "--rank", "20,20,3", "--json").stdout
     assert json.loads(of_file) == json.loads(of_shape)
 
 
@@ -104,8 +104,8 @@ def test_without_a_rank_the_data_choose_it(tmp_path, run, photo, rank):
     assert result.exit_code == 0
     content = json.loads(result.stdout)
     found = content["ring"]
-    assert bond_limits((120, 160, 3), found["rank"]) == tuple(found["rank"])
-    assert found["bytes"] < (30_000 if "30kB" in rank else 120 * 160 * 3)
+    assert bond_limits((60, 80, 3), found["rank"]) == tuple(found["rank"])
+    assert found["bytes"] < (30_000 if "30kB" in rank else 60 * 80 * 3)
     assert content["history"][0]["held_out"] > 0
 
 
