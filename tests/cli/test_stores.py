@@ -104,7 +104,7 @@ def test_existing_stores_are_replaced_only_when_asked(run, stores):
 @pytest.mark.filterwarnings("ignore:.*chunks are not in the store")
 def test_a_tensor_is_written_without_ever_being_whole(tmp_path, keep):
     rng = np.random.default_rng(0)
-    ring = TensorRing([rng.random((2, n, 2)).astype(np.float32) for n in (200, 150, 20, 20)])
+    ring = TensorRing([rng.random((2, n, 2)).astype(np.float32) for n in (400, 300, 20, 20)])
     damaged = zarr.create_array(tmp_path / "in.zarr", shape=ring.shape, chunks=(50, 50, 20, 20), dtype="f4")
     damaged[:50, :50] = ring[:50, :50]
     damaged[40:50, 40:50] = 1e6
@@ -114,7 +114,7 @@ def test_a_tensor_is_written_without_ever_being_whole(tmp_path, keep):
     CleanFile(tmp_path / "out.zarr", given, Cleaning(detail="never", keep=keep)).write(fit)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 0.6 * ring.size * 4  # 48 MB; a block has 4
+    assert peak < 0.6 * ring.size * 4  # 192 MB; a block has 16
     written = zarr.open_array(tmp_path / "out.zarr", mode="r")
     np.testing.assert_allclose(written[37:43, 37:43], ring[37:43, 37:43], rtol=1e-5)
 
@@ -214,7 +214,7 @@ def test_packed_entries_stay_packed_and_say_so(run, tmp_path, given, out):
     kelvin = 290 + np.add.outer(np.arange(40.0), 0.5 * np.arange(30.0))
     packed_store(tmp_path / f"x{given}", kelvin)
     clean, ring = tmp_path / f"clean{out}", tmp_path / "x.ring"
-    result = run("restore", tmp_path / f"x{given}", "-o", clean, "--save", ring, "--rank", "2,1", "--quiet")
+    result = run("restore", tmp_path / f"x{given}", "-o", clean, "--save", ring, "--rank", "2,1", "--smooth", "0", "--quiet")
     assert (result.exit_code, result.stderr) == (0, "")
     opened = zarr.open(clean, mode="r") if out == ".zarr" else h5py.File(clean)
     array = opened if isinstance(opened, zarr.Array) else opened["t" if given == out else "tensor"]
@@ -229,7 +229,7 @@ def test_packed_entries_stay_packed_and_say_so(run, tmp_path, given, out):
 
 def test_what_cannot_say_that_it_is_packed_comes_with_a_warning(run, tmp_path):
     packed_store(tmp_path / "x.zarr", np.add.outer(np.arange(20.0), np.arange(20.0)) + 290)
-    result = run("restore", tmp_path / "x.zarr", "-o", tmp_path / "clean.npy", "--rank", "3", "--quiet")
+    result = run("restore", tmp_path / "x.zarr", "-o", tmp_path / "clean.npy", "--rank", "3", "--sweeps", "1", "--quiet")
     assert result.exit_code == 0
     assert "cannot say so: scale_factor 0.5, add_offset 300.0, units K" in " ".join(result.stderr.split())
 
