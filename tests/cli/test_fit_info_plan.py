@@ -11,7 +11,6 @@ from ringlet.cli.ring_text import ring_text
 from ringlet.ring.ranks import bond_limits
 from ringlet.store.outputs import write_array
 
-
 FEW = ("--smooth", "0", "--sweeps", "8")  # enough where the quality of the ring does not matter
 
 

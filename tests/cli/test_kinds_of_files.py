@@ -344,7 +344,9 @@ def frames(wave):
     return [*pixels, *pixels[::-1]]
 
 
-@pytest.mark.parametrize(("suffix", "angle"), [("mp4", 90), ("mov", -90), pytest.param("mp4", 180, marks=pytest.mark.long), ("mkv", 0)])
+@pytest.mark.parametrize(
+    ("suffix", "angle"), [("mp4", 90), ("mov", -90), pytest.param("mp4", 180, marks=pytest.mark.long), ("mkv", 0)]
+)
 def test_a_video_keeps_its_sound_to_the_bit_and_its_rotation(tmp_path, restore, frames, suffix, angle):
     write_film(tmp_path / f"in.{suffix}", frames, angle)
     assert len(sound_of(tmp_path / f"in.{suffix}")) > 10

@@ -44,7 +44,9 @@ def test_a_video_keeps_its_shape_and_frame_rate_and_gets_clean(tmp_path, run, ph
             damaged[row : row + 4, column : column + 4, :, t] = 255 * (t % 2)
     write_video(tmp_path / "in.mp4", (damaged[..., t] for t in range(12)), rate)
     before = load(tmp_path / "in.mp4")
-    result = run("restore", tmp_path / "in.mp4", "-o", tmp_path / "out.mp4", "--rank", "5,5,3,3", "--sweeps", "12", *RING)
+    result = run(
+        "restore", tmp_path / "in.mp4", "-o", tmp_path / "out.mp4", "--rank", "5,5,3,3", "--sweeps", "12", *RING
+    )
     assert result.exit_code == 0, result.stderr
     after = load(tmp_path / "out.mp4")
     assert after.array.shape == before.array.shape == clean.shape

@@ -214,7 +214,9 @@ def test_packed_entries_stay_packed_and_say_so(run, tmp_path, given, out):
     kelvin = 290 + np.add.outer(np.arange(40.0), 0.5 * np.arange(30.0))
     packed_store(tmp_path / f"x{given}", kelvin)
     clean, ring = tmp_path / f"clean{out}", tmp_path / "x.ring"
-    result = run("restore", tmp_path / f"x{given}", "-o", clean, "--save", ring, "--rank", "2,1", "--smooth", "0", "--quiet")
+    result = run(
+        "restore", tmp_path / f"x{given}", "-o", clean, "--save", ring, "--rank", "2,1", "--smooth", "0", "--quiet"
+    )
     assert (result.exit_code, result.stderr) == (0, "")
     opened = zarr.open(clean, mode="r") if out == ".zarr" else h5py.File(clean)
     array = opened if isinstance(opened, zarr.Array) else opened["t" if given == out else "tensor"]
@@ -229,7 +231,9 @@ def test_packed_entries_stay_packed_and_say_so(run, tmp_path, given, out):
 
 def test_what_cannot_say_that_it_is_packed_comes_with_a_warning(run, tmp_path):
     packed_store(tmp_path / "x.zarr", np.add.outer(np.arange(20.0), np.arange(20.0)) + 290)
-    result = run("restore", tmp_path / "x.zarr", "-o", tmp_path / "clean.npy", "--rank", "3", "--sweeps", "1", "--quiet")
+    result = run(
+        "restore", tmp_path / "x.zarr", "-o", tmp_path / "clean.npy", "--rank", "3", "--sweeps", "1", "--quiet"
+    )
     assert result.exit_code == 0
     assert "cannot say so: scale_factor 0.5, add_offset 300.0, units K" in " ".join(result.stderr.split())
 

@@ -38,7 +38,9 @@ def test_large_videos_and_those_asked_for_go_through_a_cache(run, clip, tmp_path
 
 def test_a_folder_of_frames_can_be_restored_to_a_video_or_a_store(run, frames, tmp_path):
     for name in ("clean.mp4", "clean.zarr", "clean.npy"):
-        result = run("restore", frames, "-o", tmp_path / name, "--rank", "3", "--sweeps", "2", "--smooth", "0", "--quiet")
+        result = run(
+            "restore", frames, "-o", tmp_path / name, "--rank", "3", "--sweeps", "2", "--smooth", "0", "--quiet"
+        )
         assert result.exit_code == 0, result.stderr
         assert load(tmp_path / name).source.shape == film().shape
     shutil.rmtree(frames)

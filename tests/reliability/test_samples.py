@@ -9,7 +9,7 @@ from soak.cases import CASES, run_case
 from soak.pool import Child
 from soak.table import BEGIN, END, as_table
 
-COUNTS = {"leaks": 110, "ring": 300, "checkpoint": 40, "tensor": 12, "mp4": 20, "h5": 60}
+COUNTS = {"leaks": 150, "ring": 300, "checkpoint": 40, "tensor": 12, "mp4": 20, "h5": 60}
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ringlet import AWRTRD, SAWRTRD, decompose
 from soak.guard import ViolationError
 
-_WARM = 60  # fits, before anything is measured
+_WARM = 100  # fits, before anything is measured
 _fits = []  # small ones, of this process
 _at_first = {}
 

@@ -42,7 +42,7 @@ def npy_header(shape, descr="|u1"):
 
 
 def deflated_zeros(millions, wrapped="gzip"):
-    """Some millions of zeros, as gzip or zlib writes them: a block of a million, which depends on none before, repeated."""
+    """Some millions of zeros, packed as gzip or zlib does: one block of a million, which needs no other, repeated."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(bytes(1_000_000)) + packer.flush(zlib.Z_FULL_FLUSH)
     packed, size, check = block * millions + packer.flush(), millions * 1_000_000, 0
