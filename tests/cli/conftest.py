@@ -19,8 +19,8 @@ def run():
 
 @pytest.fixture
 def photo():
-    """A smooth picture, (120, 160, 3), that a ring of low rank can hold."""
-    i, j = np.meshgrid(np.linspace(0, 3, 120), np.linspace(0, 4, 160), indexing="ij")
+    """A smooth picture, (60, 80, 3), that a ring of low rank can hold."""
+    i, j = np.meshgrid(np.linspace(0, 3, 60), np.linspace(0, 4, 80), indexing="ij")
     channels = [np.sin(i + j), np.cos(i - 2 * j), np.sin(2 * i) * np.cos(j)]
     return np.stack([120 + 90 * channel for channel in channels], axis=2).round().astype(np.uint8)
 

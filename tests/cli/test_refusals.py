@@ -94,10 +94,10 @@ def test_samples_with_awrtrd(tmp_path, refused, picture):
 @pytest.mark.parametrize(
     ("mask", "said"),
     [
-        (np.ones((5, 5), bool), "the mask has shape (5, 5), the tensor (120, 160, 3)"),
-        (np.full((120, 160, 3), 0.5), "truth values, or zeros and ones"),
-        (np.full((120, 160), "yes"), "<U3"),
-        (np.zeros((120, 160, 3), bool), "no entry of the data is observed"),
+        (np.ones((5, 5), bool), "the mask has shape (5, 5), the tensor (60, 80, 3)"),
+        (np.full((60, 80, 3), 0.5), "truth values, or zeros and ones"),
+        (np.full((60, 80), "yes"), "<U3"),
+        (np.zeros((60, 80, 3), bool), "no entry of the data is observed"),
     ],
 )
 def test_masks_that_fit_nothing(tmp_path, refused, picture, mask, said):
@@ -176,7 +176,7 @@ def test_truncated_files(tmp_path, refused, picture, photo):
         path.write_bytes(path.read_bytes()[:-900])
         assert path.name in refused("restore", path, "-o", tmp_path / f"out{path.suffix}")
     size, whole = (tmp_path / "in.npy").stat().st_size, photo.nbytes + 128
-    assert f"the file is cut off: it has {size} bytes where its shape (120, 160, 3) asks for {whole}" in refused(
+    assert f"the file is cut off: it has {size} bytes where its shape (60, 80, 3) asks for {whole}" in refused(
         "info", tmp_path / "in.npy"
     )
 

@@ -44,7 +44,7 @@ def doomed(tmp_path):
 def test_a_lost_scheduler_is_a_named_error_and_the_fit_goes_on_from_its_checkpoint(doomed, quick_path):
     process, address = doomed
     x, solver, folder = tensor("uint8"), AWRTRD(smooth=0.0, sweeps=12, tol=0), quick_path / "run.ckpt"
-    with distributed.Client(address, set_as_default=False, timeout=20) as client:
+    with distributed.Client(address, set_as_default=False, timeout=5) as client:
         executor = eager(client)
         killer = when(lambda: holds_checkpoint(folder), process.kill)
         with pytest.raises(ExecutionError, match=r"scheduler at tcp://.* was lost .*; start it and the fit again"):

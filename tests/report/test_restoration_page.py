@@ -44,8 +44,8 @@ def pages(tmp_path_factory):
     np.save(out / "a<script>b.npy", cube)
     jobs = {
         "photo": ("photo.png", "--mask", out / "known.png", "-o", out / "clean.png"),
-        "video": ("clip", "-o", out / "clean-clip", "--rank", "4"),
-        "cube": ("a<script>b.npy", "-o", out / "clean.npy", "--rank", "3", "--smooth", "0"),
+        "video": ("clip", "-o", out / "clean-clip", "--rank", "4", "--smooth", "0", "--sweeps", "6"),
+        "cube": ("a<script>b.npy", "-o", out / "clean.npy", "--rank", "3", "--smooth", "0", "--sweeps", "9"),
     }
     for name, (given, *arguments) in jobs.items():
         result = restore(out / given, *arguments, "--report", out / f"{name}.html", "--quiet")

@@ -70,14 +70,15 @@ def test_complex_numbers_are_refused(tmp_path):
         load(tmp_path / "x.mat")
 
 
+@pytest.mark.parametrize("step", [17, pytest.param(5, marks=pytest.mark.long)])
 @pytest.mark.parametrize("compressed", [False, True])
-def test_no_value_of_any_byte_in_a_header_ends_the_process(tmp_path, compressed):
+def test_no_value_of_any_byte_in_a_header_ends_the_process(quick_path, compressed, step):
     """The data-type tag, at byte 193 of this file, used to end it for most of its values."""
-    file = tmp_path / "x.mat"
+    file = quick_path / "x.mat"
     scipy.io.savemat(file, {"x": sample(shape=(12, 10, 3))}, do_compression=compressed)
     content = file.read_bytes()
     for place in range(124, 220):
-        for value in range(0, 256, 5 if place != 193 else 1):
+        for value in range(0, 256, step if place != 193 else 1):
             file.write_bytes(content[:place] + bytes([value]) + content[place + 1 :])
             try:
                 assert load(file).array.dtype.kind in "biuf"

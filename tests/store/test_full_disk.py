@@ -10,9 +10,13 @@ from full_disks import KINDS, SIZES, can_mount, fill_disk
 from limited import without_age
 from ringlet.store.plain_files import ForgivingFile, write_npy
 
+ALIKE = ("jpg", "webp", "bmp", "mov", "mkv", "avi")  # written as png and mp4 are
+
 
 @pytest.mark.skipif(not can_mount(), reason="file systems may not be mounted here")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.long] if kind in ALIKE else []) for kind in KINDS]
+)
 def test_a_full_disk_is_an_error_that_leaves_everything_as_it_was(tmp_path, kind):
     done = fill_disk(tmp_path, kind, SIZES[1::3])  # the soak takes all
     assert done.returncode == 0, done.stderr[-3000:]

@@ -41,9 +41,9 @@ def rings(draw):
 
 @given(ring=rings())
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_ring_survives_the_round_trip(tmp_path, ring):
-    save_ring(ring, tmp_path / "x.ring", force=True)
-    back = load_ring(tmp_path / "x.ring")
+def test_every_ring_survives_the_round_trip(quick_path, ring):
+    save_ring(ring, quick_path / "x.ring", force=True)
+    back = load_ring(quick_path / "x.ring")
     assert (back.names, back.units, back.dtype, back.shape, back.rank) == (
         ring.names,
         ring.units,
