@@ -12,6 +12,7 @@ from ringlet import AWRTRD, SAWRTRD, DaskExecutor, plan
 from ringlet.request import FitRequest
 from ringlet.solvers.tuning.judging import judging_memory
 from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.tiled_judging import TileSizes, judge_tiles
 from ringlet.sources import ChunkedSource, as_source
 from ringlet.sources.chunked import regular_chunks
 from tuning_fits import bits, error
@@ -35,9 +36,9 @@ X[WRONG] = RNG.choice([0, 255], WRONG.sum()).astype(np.uint8)
 STORE = ChunkedSource(X, regular_chunks(SHAPE, CHUNKS))
 
 
-def fitted(source, policy=TILED, threads=1, loss="learned", **given):
+def fitted(source, policy=TILED, threads=1, loss="learned", samples=1200, **given):
     fields = {"threads": threads, "loss": loss}
-    return FitRequest(rank=4, solver=SAWRTRD(samples=1200), policy=policy, fields=fields, **given).run(source)
+    return FitRequest(rank=4, solver=SAWRTRD(samples=samples), policy=policy, fields=fields, **given).run(source)
 
 
 def judged_twice(state):
@@ -125,8 +126,24 @@ def test_judging_keeps_the_budget(tmp_path):
     assert 4 * 80 * 8 * X.size > memory > peak
 
 
+@pytest.mark.long
 def test_workers_judge_what_they_read_and_the_bits_are_the_same(client, tmp_path):
+    """Smaller data would not be sent."""
     zarr = pytest.importorskip("zarr")
-    array = zarr.create_array(tmp_path / "x.zarr", data=X[:, :, :20], chunks=(24, 20, 20))
-    ended = partial(fitted, as_source(array), callback=judged_twice)
-    assert bits(ended(executor=DaskExecutor(client, least_seconds=1e-9))) == bits(ended())
+    array = zarr.create_array(tmp_path / "x.zarr", data=np.tile(X, (2, 2, 2)), chunks=(24, 20, 16))
+    ended = partial(fitted, as_source(array), samples=8000, callback=judged_twice)
+    executor = DaskExecutor(client, least_seconds=1e-9)
+    assert bits(ended(executor=executor)) == bits(ended())
+    assert executor.traffic.tasks > 20
+
+
+def test_a_worker_judges_as_the_machine_that_learned(client, tmp_path):
+    zarr = pytest.importorskip("zarr")
+    source = as_source(zarr.create_array(tmp_path / "x.zarr", data=X, chunks=CHUNKS))
+    data_range, block = 255.0, (np.arange(5, 30), np.arange(40), np.arange(3, 20))
+    cores = [core.astype(np.float32) for core in (fitted(STORE, loss="correntropy").ring * (1 / data_range)).cores]
+    judgement = judge_tiles(source, data_range, cores, TileSizes())
+    there = client.submit(type(judgement).weights, judgement, block).result()
+    here = judgement.weights(block)
+    np.testing.assert_array_equal(there, here)
+    assert 0 < np.mean(here < 0.5) < 0.5
