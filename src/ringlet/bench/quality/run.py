@@ -50,7 +50,6 @@ def run_cases(
     minutes: float,
     left_out: Sequence[str] = (),
     again: bool = False,
-    report: Callable[[Record], None],
 ) -> None:
     """Measure cases without a record; no measurement starts after `minutes`.
 
@@ -59,15 +58,15 @@ def run_cases(
     cases : sequence of QualityCase
     against : sequence of str
         Names of `OPPONENTS`.
-    records, append
+    records : list of dict
         As `records_in` gives them.
+    append : callable
+        Called with every new record, which has to be among `records` then.
     minutes : float
     left_out : sequence of str
         Ideas, each of which another fit of every case lacks.
     again : bool
         Only measure our own methods, and only where there are records of them: new ones take their place.
-    report : callable
-        Called with every new record.
     """
     end = monotonic() + 60 * minutes
     facts = run_facts()
@@ -91,7 +90,6 @@ def run_cases(
             except RingletError as error:
                 record |= {"psnr": None, "status": f"failed: {error}"}
             append(record | facts)
-            report(record)
 
 
 def _rivals(case: QualityCase, against: Sequence[str], left_out: Sequence[str]) -> list[str]:

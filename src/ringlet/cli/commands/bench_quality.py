@@ -152,16 +152,12 @@ def command(
     cases = with_seeds(chosen, seeds)
     names = {case.name for case in cases}
     with records_in(out) as (records, append):
-        run_cases(
-            cases,
-            against,
-            records,
-            append,
-            minutes=budget_minutes,
-            left_out=left_out,
-            again=again,
-            report=_report,
-        )
+
+        def keep(record: Record) -> None:
+            append(record)
+            _report(record)
+
+        run_cases(cases, against, records, keep, minutes=budget_minutes, left_out=left_out, again=again)
         mine = [record for record in records if record["case"] in names]
     if with_rivals:
         _tell_duels(duels_of(mine), len(chosen), table, as_json=as_json)
