@@ -150,6 +150,7 @@ def test_the_ablation_runs_its_arms_over_the_sample_sizes(paper, videos, tmp_pat
     check_files(tmp_path, "ablation", "ablation-pictures")
 
 
+@pytest.mark.long
 def test_growth_is_measured_beside_the_papers(paper, tmp_path):
     result = paper("complexity", "--out", tmp_path, "--methods", "SAWRTRD,FGMC", "--items", "J,N")
     assert result.exit_code == 0, result.output
@@ -207,6 +208,7 @@ def test_out_of_memory_is_reported_and_drawn_and_tried_again_with_more(paper, im
     assert {row["status"] for row in rows} == {"ok"}
 
 
+@pytest.mark.long
 def test_only_runs_with_the_settings_asked_for_are_averaged(paper, images, tmp_path):
     arguments = (
         "image-decomposition",

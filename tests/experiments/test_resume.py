@@ -48,7 +48,7 @@ def undisturbed(images, tmp_path_factory):
 
 
 @pytest.mark.skipif(not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="needs Linux's /proc")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 def test_a_stopped_run_loses_the_running_trial_only(images, tmp_path, undisturbed, number):
     out = tmp_path / "out"
     with subprocess.Popen(command(images, out), stderr=subprocess.PIPE, text=True) as process:

@@ -55,6 +55,7 @@ def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on(damage
     assert error(tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=never), truth) > 0.3
 
 
+@pytest.mark.long
 def test_wrong_medians_are_judged():
     rng = np.random.default_rng(0)
     one, other = photo_fields((144, 132), 1.5, rng)
