@@ -197,7 +197,8 @@ class BlockWork:
             if observed is not None:
                 observed = observed.reshape(gathered.shape)
                 if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
-                    np.copyto(gathered, 0.0, where=~observed)
+                    np.fmax(gathered, -largest, out=gathered)
+                gathered *= observed  # a branch for every entry, as `where` has it, takes ten times longer
         return gathered, observed
 
     def _operator_for(self, piece: Piece) -> Operator:
