@@ -92,7 +92,8 @@ PRESENT = [
 ]
 # What only a measurement can tell: decibels, seconds, ratios of speed, and how one error became another.
 MEASURED = re.compile(
-    r"\d ?(dB|ms|processor seconds|seconds|microseconds|[GT]FLOP/s)\b|[\d.]+ times (faster|slower|larger|smaller)|\.\d+ → |\.\d %"
+    r"\d ?(dB|ms|processor seconds|seconds|microseconds|[GT]FLOP/s)\b|\.\d+ → |\.\d %"
+    r"|[\d.]+ times (faster|slower|larger|smaller)"
 )
 DEFINED = {  # goals, limits and definitions
     "6 dB more means half the error",
@@ -119,7 +120,7 @@ def test_no_measurement_is_typed_into_a_page_of_present_state(path):
 def test_a_typed_measurement_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        "Fits gain 1.5 dB.\n\n<!-- x: begin -->2 dB<!-- x: end --> is generated.\n\n| 3 dB |\n\nA goal: at most 1 dB.\n",
+        "Fits gain 1.5 dB.\n\n<!-- x: begin -->2 dB<!-- x: end --> is told.\n\n| 3 dB |\n\nA goal: at most 1 dB.\n",
         encoding="utf-8",
     )
     assert measured_by_hand(page) == ["Fits gain 1.5 dB."]
