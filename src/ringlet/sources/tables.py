@@ -132,8 +132,9 @@ def table_source(given: Any, name: str = "data") -> ArraySource | None:
     if _is_series(given):
         if given.index.nlevels == 1:
             raise ArgumentError(
-                f"{name} is a Series with one key a row, which has 1 mode; a tensor ring needs at least 2: give a "
-                "DataFrame, or a Series whose rows have several keys (a MultiIndex)"
+                f"{name} is a Series with one key per row, which has 1 mode; a tensor ring needs at least 2: fold it, "
+                "e.g. ringlet.fold(series.to_numpy(), [(-1, 7, 24)]), or give a DataFrame, or a Series whose rows have "
+                "several keys (a MultiIndex)"
             )
         source = table_source(given.to_frame(), name)
         assert source is not None  # noqa: S101 - it is a table

@@ -160,7 +160,7 @@ def _data_facts(path: Path, given: Input) -> list[tuple[str, str]]:
     if given.key is not None:
         facts.insert(1, ("key", given.key))
     if given.frame_rate is not None:
-        facts.append(("frames", f"{float(given.frame_rate):.5g} a second"))
+        facts.append(("frames", f"{float(given.frame_rate):.5g} per second"))
     return facts
 
 
