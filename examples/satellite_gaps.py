@@ -2,7 +2,7 @@
 Fill gaps in satellite fields
 =============================
 
-A satellite measures the temperature of the sea. Clouds hide nearly half of every map,
+A satellite measures the temperature of the sea. Clouds hide a large part of every map,
 and their edges look too cold. The job: complete maps, with their coordinates.
 """
 

@@ -91,6 +91,6 @@ for axis, (name, values) in zip(
 
 # %%
 # Bands of a scene depend on each other, and so do its places. The ring uses both, so
-# stripes are filled. One warning: a detector that is stuck gives a whole column that
-# agrees with itself. The fit may believe it. Mark such columns as missing first: the
-# standard deviation of each column finds them.
+# stripes are filled. A detector that is stuck at one value is found, too. If it still
+# has a little noise, the fit may believe it. Mark such columns as missing first: their
+# standard deviation is far below that of the others.

@@ -19,8 +19,8 @@ LONGEST = 35
 
 
 def prose(path):
-    """Paragraphs of a page, without code, tables, headings and directives."""
-    text = path.read_text(encoding="utf-8")
+    """Paragraphs of a page, without generated parts, code, tables, headings and directives."""
+    text = re.sub(r"<!-- ([a-z-]+): begin -->.*?<!-- \1: end -->", "", path.read_text(encoding="utf-8"), flags=re.S)
     if path.suffix == ".py":
         comments = re.findall(r"^# ?(?!%%)(.*)$", text, re.M)
         text = text.split('"""')[1] + "\n\n" + "\n".join(comments)
@@ -82,6 +82,48 @@ def test_a_page_without_its_marks_is_refused(page):
 def test_every_mark_of_a_page_belongs_to_a_record(page):
     marks = set(re.findall(r"<!-- ([a-z-]+): begin -->", page.read_text(encoding="utf-8")))
     assert marks - {"soak"} == set(BLOCKS.get(page.relative_to(ROOT).as_posix(), {}))
+
+
+HISTORY = re.compile(r"docs/(decisions/|evidence/(earlier|speed-log))")
+PRESENT = [
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not HISTORY.match(path.relative_to(ROOT).as_posix())),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "examples").glob("*.py")),
+]
+# What only a measurement can tell: decibels, seconds, ratios of speed, and how one error became another.
+MEASURED = re.compile(
+    r"\d ?(dB|ms|processor seconds|seconds|microseconds|[GT]FLOP/s)\b|\.\d+ → |\.\d %"
+    r"|[\d.]+ times (faster|slower|larger|smaller)"
+)
+DEFINED = {  # goals, limits and definitions
+    "6 dB more means half the error",
+    "less 0.2 dB",
+    "loses 1 dB or more",
+    "at most 1 dB",
+    "3.5 or 5 % of the entries are wrong",
+    "60 seconds of the processor",
+    "30 seconds and 1 GB",
+}
+
+
+def measured_by_hand(path):
+    """Sentences outside of tables, code and generated parts that tell a measurement."""
+    sentences = [sentence for part in prose(path) for sentence in re.split(r"(?<=[.!?])\s", part)]
+    return [one for one in sentences if MEASURED.search(one) and not any(words in one for words in DEFINED)]
+
+
+@pytest.mark.parametrize("path", PRESENT, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_measurement_is_typed_into_a_page_of_present_state(path):
+    assert measured_by_hand(path) == []  # else: a table of tools/evidence, docs/evidence/earlier.md, or nothing
+
+
+def test_a_typed_measurement_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Fits gain 1.5 dB.\n\n<!-- x: begin -->2 dB<!-- x: end --> is told.\n\n| 3 dB |\n\nA goal: at most 1 dB.\n",
+        encoding="utf-8",
+    )
+    assert measured_by_hand(page) == ["Fits gain 1.5 dB."]
 
 
 def test_the_version_is_the_same_everywhere():

@@ -371,7 +371,7 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 def _checked_chunks(chunks: Sequence[int], shape: tuple[int, ...]) -> Chunks:
     sizes = check_sequence("chunks", chunks, "one size a mode")
     if len(sizes) != len(shape):
-        raise ArgumentError(f"chunks={sizes} has {len(sizes)} entries but shape has {len(shape)}; give one a mode")
+        raise ArgumentError(f"chunks={sizes} has {len(sizes)} entries but shape has {len(shape)}; give one per mode")
     for size in sizes:
         check_number("chunks", size, at_least=1, whole=True)
     return regular_chunks(shape, sizes)

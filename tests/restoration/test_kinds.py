@@ -216,7 +216,7 @@ def test_a_series_goes_to_a_table(tmp_path, long, quick, name, column):
 
 
 def test_a_series_with_one_key_is_refused_by_name():
-    with pytest.raises(ringlet.errors.ArgumentError, match="data is a Series with one key a row"):
+    with pytest.raises(ringlet.errors.ArgumentError, match=r"data is a Series with one key per row.*ringlet\.fold\("):
         ringlet.restore(pd.Series(np.arange(9.0)))
 
 

@@ -68,7 +68,7 @@ GROWING = (
 
 
 def test_the_time_left_while_rings_grow_is_no_fraction_of_what_is_left():
-    growing = SweepReport(change=0.1, loss=1.0, growing=True, stage="rung 2 of 300 numbers")
+    growing = SweepReport(change=0.1, loss=1.0, growing=True, stage="ring 2: 300 numbers")
     for seconds in GROWING:
         words, done = [], len(seconds) // 2
         line = ProgressLine(None, words.append)

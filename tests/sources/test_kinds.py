@@ -121,7 +121,7 @@ def test_nullable_integers_stay_integers():
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        (pd.DataFrame({"v": [1.0, 2.0]}, pd.MultiIndex.from_tuples([(0, 1), (0, 1)])), r"two rows of the key \(.*0.*1"),
+        (pd.DataFrame({"v": [1.0, 2.0]}, pd.MultiIndex.from_tuples([(0, 1), (0, 1)])), r"key \(0, 1\).*level=\[0, 1\]"),
         (pd.DataFrame({"v": [1.0, 2.0]}, pd.MultiIndex.from_tuples([(0, 1), (0, None)])), "rows without a key"),
         (pd.DataFrame(np.eye(2), columns=["a", "a"]), "two columns 'a'"),
         (pd.DataFrame({"a": []}), "no entries"),
@@ -131,6 +131,14 @@ def test_nullable_integers_stay_integers():
 def test_tables_that_are_no_tensor_are_refused(table, said):
     with pytest.raises(ArgumentError, match=said):
         ringlet.decompose(table)
+
+
+def test_the_advice_on_rows_of_the_same_key_works_on_the_table_that_was_given():
+    df = pd.DataFrame({"day": [1, 1, 2], "hour": [0, 0, 5], "reading": [1.0, 3.0, 4.0]})
+    with pytest.raises(ArgumentError, match=r"key \(1, 0\).*df\.groupby\(\['day', 'hour'\]\)\.mean\(\)"):
+        ringlet.from_dataframe(df, modes=["day", "hour"], value="reading")
+    combined = df.groupby(["day", "hour"]).mean()
+    assert ringlet.from_dataframe(combined, modes=["day", "hour"], value="reading").sel(day=1, hour=0) == 2
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,10 @@ BLOCKS: dict[str, Mapping[str, Block]] = {
     "docs/evidence/speed-log.md": earlier("what-helped"),
     "docs/evidence/earlier-scale.md": earlier("chunk-sampling", "memory-budget", "extension", "cluster-traffic"),
     "docs/devices.md": earlier("gpu-model"),
-    "docs/methods.md": earlier("methods-released", "methods-decomposition", "methods-defaults"),
+    "docs/methods.md": {
+        **earlier("methods-released", "methods-decomposition", "methods-defaults"),
+        "peers": performance.peers,
+    },
     "docs/evidence/earlier.md": earlier(
         "quality",
         "quality-large-photos",

@@ -9,10 +9,11 @@ from evidence.markdown import decimal, table
 from ringlet.amounts import format_bytes
 from ringlet.bench.cases import CASES
 
-__all__ = ["evaluation", "gram", "measure", "quality_time", "startup", "sweeps"]
+__all__ = ["evaluation", "gram", "measure", "peers", "quality_time", "startup", "sweeps"]
 
 _FOLDER = Path(__file__).parents[2] / "benchmarks"
 _MACHINES = {"Xeon": "xeon-2-cores.json", "EPYC": "epyc-2-cores.json"}
+_PEERS = "epyc-2-cores-slow-host.json"  # the one record that has them
 _TIME = _FOLDER / "quality-time.json"
 
 
@@ -91,6 +92,22 @@ def gram() -> str:
         times = dict(zip(record["gram"]["orders"], record["gram"]["one"], strict=True))
         rows.append((machine, *(f"{1e3 * times[order]:.2f} ms" for order in shown)))
     return table(("one Gram matrix, 64 slices, rank 8", *(f"order {order}" for order in shown)), rows)
+
+
+def peers() -> str:
+    """TRALS and SampledTRALS beside TensorLy's."""
+    record = json.loads((_FOLDER / _PEERS).read_text(encoding="utf-8"))
+    rows = [
+        (
+            f"`{one['method']}`",
+            one["case"],
+            f"{one['peer_over_ours']:.1f} times",
+            decimal(one["our_error"], 3),
+            decimal(one["peer_error"], 3),
+        )
+        for one in record["peers"]
+    ]
+    return table(("method", "case", "faster than TensorLy", "relative error", "TensorLy's"), rows)
 
 
 def startup() -> str:

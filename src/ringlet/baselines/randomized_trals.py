@@ -88,7 +88,7 @@ class RandomizedTRALS(IterativeSolver):
             if len(self.sketch) != len(shape):
                 raise ArgumentError(
                     f"sketch={self.sketch} has {len(self.sketch)} entries but the data have {len(shape)} modes; "
-                    "give one a mode, or an int for all"
+                    "give one per mode, or an int for all"
                 )
             widths = list(self.sketch)
         else:

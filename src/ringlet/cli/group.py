@@ -100,8 +100,8 @@ def _warnings_in_one_line(typed: Callable[[object], str]) -> Iterator[None]:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=(
         "Exit codes: 0 success; 2 invalid input or usage (one line on stderr says what to change, and nothing was "
-        "written); 130 interrupted (a running fit still writes the best ring so far); 141 the reader of the output "
-        "closed it; 1 an error in Ringlet."
+        "written); 130 interrupted (a running fit still writes the best ring so far); 141 the pipe that the "
+        "output was written to was closed; 1 an error in Ringlet."
     ),
 )
 @click.version_option(__version__, message="ringlet %(version)s")

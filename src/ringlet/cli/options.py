@@ -143,7 +143,8 @@ data_options = gathered(
         click.option(
             "--max-size",
             metavar="SIZE",
-            help="Refuse an array, picture or chunk that needs more memory.  [default: a quarter of the machine's]",
+            help="Refuse an array, picture or chunk that needs more memory than this.  "
+            "[default: a quarter of the machine's]",
         ),
         click.option("--follow-links", is_flag=True, help="Also read data that a store keeps in other files."),
         click.option(
@@ -219,7 +220,7 @@ solver_options = gathered(
             default=_defaults.loss,
             show_default=True,
             help="How outliers are recognised: learned compares entries with their neighbours; correntropy, cauchy and "
-            "huber weigh it by its residual; l2 is least squares, which trusts all entries.",
+            "huber weigh each entry by its residual; l2 is least squares, which trusts all entries.",
         ),
         click.option(
             "--sigma",

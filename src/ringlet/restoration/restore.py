@@ -107,7 +107,7 @@ def restore(
         A cluster that does the passes over the data, as in `decompose`.
     memory, threads, sweeps, tol, loss, sigma, ridge, smooth, time : optional
         Hyper-parameters of the solver and a limit of time, as in `decompose`. Of `time` a part is kept for what
-        follows the fit: 4 microseconds an entry, at most half. With a new `output`, a preview is written to it after a
+        follows the fit: 4 microseconds per entry, at most half. With a new `output`, a preview is written to it after a
         tenth of the time; the final result replaces it.
 
     Returns

@@ -106,7 +106,7 @@ class Fit(EntryViews):
 
     @property
     def data_bytes(self) -> int:
-        """Bytes of the data, or of data of their shape and dtype where slices were appended."""
+        """Bytes of the data. After `extend`: bytes that all slices would take in the dtype of the data."""
         return self.ring.size * self._source.dtype.itemsize
 
     @property
@@ -189,7 +189,7 @@ class Fit(EntryViews):
 
     @property
     def chunks(self) -> Chunks | None:
-        """Lengths of the chunks along every mode, of data in a store; None of data in memory."""
+        """Lengths of the chunks along every mode, if the data are in a store; else None."""
         return self._source.chunks
 
     @cached_property

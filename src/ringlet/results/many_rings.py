@@ -25,11 +25,11 @@ class ManyRings:
     cores : tuple of arrays, shape (tensors, r_k, I_k, r_{k+1})
         Arrays of the library and on the device of the data.
     sweeps : array of int
-        That each tensor took.
+        Number of sweeps of each tensor.
     converged : array of bool
-        Whether its estimate had stopped changing.
+        Whether the estimate of each tensor stopped changing.
     sigma : array
-        Its last kernel width, in the data's units.
+        Last kernel width of each tensor, in the data's units.
 
     Examples
     --------

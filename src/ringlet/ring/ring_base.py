@@ -55,7 +55,7 @@ class RingBase:
     def cores(self) -> tuple[Core, ...]:
         """The cores, read-only arrays; core k has shape ``(rank[k], shape[k], rank[k + 1])``.
 
-        Of a ring on a device they are arrays of its library. They are the ring's own and not to be written to.
+        If the ring is on a device, they are arrays of that device's library. Do not write to them.
         """
         return self._cores
 
@@ -81,7 +81,7 @@ class RingBase:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the cores and of evaluated entries, as NumPy has it: float32 or float64."""
+        """NumPy dtype of the cores and of evaluated entries: float32 or float64."""
         return self._cores[0].dtype if self._place is None else self._place.numpy_dtype(self._cores[0])
 
     @property
@@ -96,7 +96,7 @@ class RingBase:
 
     @property
     def device(self) -> Any:
-        """The device that the cores lie on, as their library names it; "cpu" of NumPy's arrays.
+        """The device of the cores, as their library names it; "cpu" for NumPy arrays.
 
         Examples
         --------
@@ -134,13 +134,13 @@ class RingBase:
         return draw(self.shape, self.rank, self.dtype, self.nbytes, self.compression, self._names, self._units)
 
     def to(self, device: Any) -> Self:
-        """The same ring with its cores elsewhere.
+        """Move the ring to another device or array library.
 
         Parameters
         ----------
         device : str or device
-            A device of the library that the cores are of, as that library names it: ``"cpu"``, ``"cuda"``. Cores of
-            NumPy stay for "cpu", and become torch tensors for any other device. ``"numpy"`` gives NumPy's arrays.
+            A device of the library of the cores, e.g. ``"cpu"`` or ``"cuda"``. NumPy cores stay NumPy arrays for "cpu",
+            and become torch tensors for any other device. ``"numpy"`` gives NumPy arrays.
 
         Examples
         --------
@@ -158,11 +158,11 @@ class RingBase:
 
     @property
     def place(self) -> Place | None:
-        """The library and the device of the cores; None of NumPy's arrays."""
+        """The library and the device of the cores; None for NumPy arrays."""
         return self._place
 
     def at(self, place: Place | None) -> Self:
-        """The same ring with its cores at a place that another ring has; None: as NumPy's arrays."""
+        """The same ring at the `place` of another ring; None gives NumPy arrays."""
         if place == self._place:
             return self
         cores = self._host if place is None else [place.put(core) for core in self._host]

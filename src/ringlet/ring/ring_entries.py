@@ -63,7 +63,7 @@ class RingEntries(RingBase):
         Parameters
         ----------
         coordinates : array of int, shape (M, N)
-            One row an entry; negative indices count from the end.
+            One row for every entry; negative indices count from the end.
 
         Returns
         -------
@@ -80,13 +80,13 @@ class RingEntries(RingBase):
             place = place_of(coordinates, "coordinates")
             rows = np.asarray(coordinates) if place is None else place.fetch(coordinates)
         except ValueError:
-            raise ArgumentError(f"coordinates are ragged; give (M, {self.ndim}), one row an entry") from None
+            raise ArgumentError(f"coordinates are ragged; give (M, {self.ndim}), one row per entry") from None
         if rows.size == 0 and rows.shape != (0, self.ndim):
             rows = np.empty((0, self.ndim), np.intp)
         if not np.issubdtype(rows.dtype, np.integer):
             raise ArgumentTypeError(f"coordinates must be integers, not {rows.dtype}")
         if rows.ndim != 2 or rows.shape[1] != self.ndim:
-            raise ArgumentError(f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row an entry")
+            raise ArgumentError(f"coordinates have shape {rows.shape}; give (M, {self.ndim}), one row per entry")
         wrapped = [in_bounds(rows[:, k], k, size) for k, size in enumerate(self.shape)]
         values = entries(self._even(), np.stack(wrapped, axis=1))
         return values if self._place is None else self._place.put(values)

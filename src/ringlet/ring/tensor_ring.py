@@ -21,8 +21,8 @@ class TensorRing(RingEntries, RingAlgebra):
     ----------
     cores : sequence of arrays
         Core k has shape ``(rank[k], shape[k], rank[k + 1])``, and the last bond closes on ``rank[0]``. Real
-        and finite. Integers become float64 and float16 becomes float32. Arrays that someone could still write
-        to are copied. Arrays of PyTorch, CuPy and JAX, all on one device, stay there.
+        and finite. Integers become float64 and float16 becomes float32. Arrays that could still be changed are
+        copied. Arrays of PyTorch, CuPy and JAX, all on one device, stay there.
     names : sequence of str, optional
         Names of the modes.
     units : str, optional
@@ -60,7 +60,7 @@ class TensorRing(RingEntries, RingAlgebra):
         force : bool
             Overwrite an existing file.
         precision : {"float16", "int8"}, optional
-            Store the cores in 2 bytes or 1 byte a number; by default as they are. `load` reads all of them.
+            Store the cores in 2 bytes or 1 byte per number; by default in their own dtype. `load` reads all of these.
         error : float, optional
             Root mean square error of the ring itself, in the data's units. A precision that costs more than a quarter
             of it is refused with a PrecisionError. ``fit.save(path, precision=...)`` knows it.

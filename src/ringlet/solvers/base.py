@@ -173,15 +173,15 @@ class Solver(ABC):
     robust : bool
         Withstands gross outliers.
     fits_ring : bool
-        Answers with a tensor ring and needs its rank; otherwise with a dense tensor.
+        Gives a tensor ring, and needs a rank; otherwise gives a dense tensor.
     finds_rank : bool
         Can find the rank and penalties by held-out entries.
     takes_init : bool
         Can start from given cores.
     resumable : bool
-        Can be set aside in a checkpoint: its runs are `ResumableRun`.
+        Can be saved in a checkpoint: its runs are `ResumableRun`.
     neutral : frozenset of str
-        Hyper-parameters that change how a sweep is computed, or how many there are, but no bit of what it does.
+        Hyper-parameters that change how a sweep is computed, or the number of sweeps, but no bit of its result.
     distributes : bool
         Can work on a cluster.
 
@@ -232,11 +232,11 @@ class Solver(ABC):
         return normalise_rank(rank, order)
 
     def stop_rule(self) -> StopRule:
-        """When to stop; methods that take one pass need no more."""
+        """When to stop; by default after one sweep, for methods that take a single pass."""
         return StopRule(sweeps=1, tol=0.0)
 
     def tunes(self, choice: RankChoice | None) -> bool:
-        """Whether held-out entries have to decide something: the rank, if there is a `choice`, or a penalty."""
+        """Whether held-out entries choose something: the rank, if there is a `choice`, or a penalty."""
         return choice is not None
 
     @abstractmethod

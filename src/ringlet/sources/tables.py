@@ -132,8 +132,9 @@ def table_source(given: Any, name: str = "data") -> ArraySource | None:
     if _is_series(given):
         if given.index.nlevels == 1:
             raise ArgumentError(
-                f"{name} is a Series with one key a row, which has 1 mode; a tensor ring needs at least 2: give a "
-                "DataFrame, or a Series whose rows have several keys (a MultiIndex)"
+                f"{name} is a Series with one key per row, which has 1 mode; a tensor ring needs at least 2: fold it, "
+                "e.g. ringlet.fold(series.to_numpy(), [(-1, 7, 24)]), or give a DataFrame, or a Series whose rows have "
+                "several keys (a MultiIndex)"
             )
         source = table_source(given.to_frame(), name)
         assert source is not None  # noqa: S101 - it is a table
@@ -218,13 +219,13 @@ def check_index(data: Any, mask: Any) -> None:
 
 
 def from_dataframe(df: Any, modes: Sequence[Any], value: Any) -> Any:
-    """A tensor of a long table, one row an entry, as an xarray.DataArray.
+    """Turn a long table, with one row for every entry, into an xarray.DataArray.
 
     Parameters
     ----------
     df : pandas.DataFrame
     modes : sequence of at least two names
-        The columns, or levels of the index, whose values say where an entry is. Along every mode these are sorted.
+        Columns, or levels of the index: their values are the coordinates of an entry. Each becomes a mode, sorted.
     value : name
         The column of the entries: integers or floats. NA and NaN mean missing.
 
@@ -322,9 +323,10 @@ def _keys(rows: Any, name: str) -> tuple[tuple[NDArray[np.intp], ...], tuple[int
     if any((codes < 0).any() for codes in keys):
         raise ArgumentError(f"{name} has rows without a key (NaN in its index); drop them, or give them one")
     if rows.has_duplicates:
+        twice = ", ".join(map(str, rows[rows.duplicated()][0]))
+        which = f"level={list(range(rows.nlevels))}" if None in rows.names else repr(list(rows.names))
         raise ArgumentError(
-            f"{name} has two rows of the key {rows[rows.duplicated()][0]!r}; combine them, e.g. "
-            f"{name}.groupby(level={list(range(rows.nlevels))}).mean()"
+            f"{name} has two rows of the key ({twice}); combine them, e.g. {name}.groupby({which}).mean()"
         )
     lengths = tuple(map(len, used.levels))
     if prod(lengths) > max(_MANY, len(rows) / _LEAST_FILLED):

@@ -48,7 +48,7 @@ def save_ring(
     force : bool
         Replace an existing file.
     precision : {"float16", "int8"}, optional
-        Store the cores in 2 bytes or 1 byte a number; by default as they are.
+        Store the cores in 2 bytes or 1 byte per number; by default in their own dtype.
     error : float, optional
         Root mean square error of the ring itself, in the data's units. A precision that costs more than a quarter of it
         is refused.

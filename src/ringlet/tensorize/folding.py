@@ -32,7 +32,7 @@ def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> N
     -------
     array
         A view where NumPy can make one. If the factors do not fit a mode, it is filled up with missing entries:
-        NaN for floats, masked ones for integers (a ``numpy.ma`` array), False for truth values, so that a
+        NaN for floats, masked ones for integers (a ``numpy.ma`` array), False for booleans, so that a
         mask (True = observed) can be folded like its data.
 
     See Also

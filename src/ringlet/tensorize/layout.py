@@ -37,8 +37,8 @@ def windows(size: int, step: int | None = None) -> Windows:
     size : int
         Entries of a window.
     step : int, optional
-        From the begin of one window to that of the next; by default half a window. At most `size`, so that every
-        entry is in a window.
+        Distance from the start of one window to the start of the next; by default half a window. At most `size`, so
+        that every entry is in a window.
 
     Examples
     --------

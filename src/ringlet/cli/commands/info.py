@@ -66,7 +66,7 @@ def _ring_facts(ring: TensorRing) -> list[tuple[str, str]]:
         ("shape", times(ring.shape)),
         ("rank", ", ".join(map(str, ring.rank))),
         ("type", str(ring.dtype)),
-        ("size", f"{format_bytes(ring.nbytes)}; {ring.compression:.3g} entries to each stored number"),
+        ("size", f"{format_bytes(ring.nbytes)}; {ring.compression:.3g} entries per stored number"),
         ("dense", f"{format_bytes(dense)} in {ring.dtype}"),
         ("norm", "not computed: the ranks make it too costly" if norm is None else f"{norm:.6g}"),
         *units,
@@ -160,7 +160,7 @@ def _data_facts(path: Path, given: Input) -> list[tuple[str, str]]:
     if given.key is not None:
         facts.insert(1, ("key", given.key))
     if given.frame_rate is not None:
-        facts.append(("frames", f"{float(given.frame_rate):.5g} a second"))
+        facts.append(("frames", f"{float(given.frame_rate):.5g} per second"))
     return facts
 
 

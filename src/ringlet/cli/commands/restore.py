@@ -92,8 +92,8 @@ output_options = gathered(
             type=click.Choice(_CHOICES),
             default="auto",
             show_default=True,
-            help="Add detail that the ring lacks, predicted from trusted entries nearby. auto: if this reduces the "
-            "error at known entries that were hidden.",
+            help="Add detail that the ring lacks, predicted from trusted entries nearby. auto adds it if this reduces "
+            "the error at known entries that were hidden.",
         ),
         click.option(
             "--keep",

@@ -97,7 +97,7 @@ class RobustRing(IterativeSolver):
         return Penalties(ridge, tuple([smooth.get(mode, 0.0) for mode in range(order)]))
 
     def tunes(self, choice: RankChoice | None) -> bool:
-        """Whether held-out entries have to decide something: the rank, if there is a `choice`, or the smoothness.
+        """Whether held-out entries choose something: the rank, if there is a `choice`, or the smoothness.
 
         Without scaling, or from single rows, there is no smoothness to decide about.
         """

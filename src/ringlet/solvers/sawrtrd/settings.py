@@ -48,7 +48,7 @@ class AWRTRD(RobustRing):
         "l2" is plain least squares.
     sigma : {"iqr", "maxabs", "trusted"} or float
         Kernel width: a rule that adapts it to the quartiles of the residuals, or a fixed width in the data's units
-        (infinite: least squares). "trusted" uses the residuals of trusted entries only, and holds with up to 40 % wrong
+        (infinite: least squares). "trusted" uses the residuals of trusted entries only, and works with up to 40 % wrong
         entries. Every width begins wide and becomes narrower slowly, so that the first sweeps reject nothing.
     sigma_factor : float, optional
         Factor of the rule; 2.5 for "iqr", 5 for "maxabs" (the same for symmetric residuals) and 2 for "trusted".
@@ -68,8 +68,8 @@ class AWRTRD(RobustRing):
         Scale the gradient by the Gram matrix of all slices, of the sampled slices only, or not at all. "none" has no
         `ridge` and no `smooth`, which are relative to that matrix.
     solve : {"auto", "exact"}
-        How the Gram matrix of a core between two wide bonds is solved with. "auto" makes a few steps of conjugate
-        gradients, without forming the matrix. "exact" always factors it, as the paper does.
+        How the linear system of a core between two wide bonds is solved. "auto" makes a few steps of conjugate
+        gradients, without forming the Gram matrix. "exact" always factors that matrix, as the paper does.
     dtype : dtype, optional
         float32 or float64. By default float32 for data that it holds exactly (whole numbers of up to 16 bits, float32)
         and float64 for all others.
@@ -125,10 +125,12 @@ class SAWRTRD(RobustRing):
     Parameters
     ----------
     samples : int
-        Columns of the unfolding used in a core update (the paper's J), spread over the other modes by water-filling.
+        Columns of the unfolding used in a core update (the paper's J). Their indices are the product of index sets of
+        the other modes: short modes are used whole, long ones get equal numbers of indices.
     sampling : {"subtensor", "uniform-subtensor", "uniform-rows", "leverage-rows"}
-        Random subtensors (the paper's RStS), which of data stored in chunks come from a few chunks; the same without
-        regard to chunks; or single rows drawn uniformly or by leverage scores (the paper's ablation).
+        "subtensor": random subtensors (the paper's RStS), taken from a few chunks if the data are stored in chunks.
+        "uniform-subtensor": the same, without regard to chunks. The others draw single rows, uniformly or by leverage
+        scores (the paper's ablation).
     sweeps, tol, loss, sigma, sigma_factor, sigma_min, ridge, smooth, scaling, solve, dtype, memory, threads
         As in `AWRTRD`.
 

@@ -144,14 +144,14 @@ class PathRun:
             self._path = step(self._path, number)
         path = self._path
         error = path.trials.error(path.now)
-        rung = f"rung {len(path.rungs) + 1}" if path.at.phase is Phase.GROWING else "last rung"
+        ring = f"ring {len(path.rungs) + 1}" if path.at.phase is Phase.GROWING else "last ring"
         quality = f", {-20 * log10(error):.1f} dB" if error > 0 else ""
         return replace(
             path.now.report,
             settling=True,
             stalled=False,
             held_out=error * self._scale.data_range,
-            stage=f"{rung} of {path.now.parameters:,} numbers{quality}",
+            stage=f"{ring}: {path.now.parameters:,} numbers{quality}",
             growing=path.at.phase is Phase.GROWING,
         )
 
