@@ -10,6 +10,7 @@ from ringlet.local.modes import is_ordered
 __all__ = ["lost_entries"]
 
 _FEWEST_SLICES = 8  # of a mode, so that neighbours can be told from others
+_FEWEST_ENTRIES = 16  # known ones of a lost slice: fewer may well be equal by chance
 _FLAT = 0.9  # share of the entries of a lost slice that have its value
 _MOST_LOST = 0.1  # of the slices: more of one value belong to the data
 _ALIKE = 0.5  # of the distance of a lost slice from its neighbours: these are nearer to each other
@@ -32,7 +33,7 @@ def lost_entries(values: NDArray[Any], observed: NDArray[np.bool_] | None, mode:
     known = np.ones_like(slices, bool) if observed is None else np.moveaxis(observed, mode, 0).reshape(slices.shape)
     usual = np.array([_middle(one[seen]) for one, seen in zip(slices, known, strict=True)])
     same, held = (slices == usual[:, None]) & known, np.count_nonzero(known, axis=1)
-    flat = np.count_nonzero(same, axis=1) > np.floor(_FLAT * held)
+    flat = (held >= _FEWEST_ENTRIES) & (np.count_nonzero(same, axis=1) > _FLAT * held)
     if not flat.any():
         return np.empty(0, np.intp)
     varied = np.flatnonzero((held > 0) & ~flat)
