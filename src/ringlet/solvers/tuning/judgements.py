@@ -96,17 +96,18 @@ class WholeJudgement:
         What was added to the data, to guide the ring in holes, has not been judged and stays.
         """
         source, kept = problem.source, self.all_weights > 0 if doubted else self.all_weights >= TRUSTED
-        _, observed = self.source.read((slice(None),) * kept.ndim)
+        (_, judged), (_, observed) = (one.read((slice(None),) * kept.ndim) for one in (self.source, source))
+        if judged is not None:
+            kept |= ~judged
         if observed is not None:
-            kept |= ~observed
+            kept &= observed
+        if np.count_nonzero(kept) < LEAST_BELIEVED * problem.survey.observed:
+            return problem
         believed: Source
         if isinstance(source, ArraySource):
-            kept = kept if source.mask is None else kept & source.mask
             believed = replace(source, mask=kept)
         else:
             believed = BelievedSource(source, lambda block, order: gather(*in_order(kept, block, order)))
-        if np.count_nonzero(kept) < LEAST_BELIEVED * problem.survey.observed:
-            return problem
         return replace(problem, source=believed, survey=first_look(believed, problem.executor))
 
     def state(self) -> RunState:
