@@ -173,10 +173,9 @@ def _start(window: Window, trusted: NDArray[np.bool_]) -> Array32:
 
 def _slabs(shape: Sequence[int], first: int) -> list[Slices]:
     """Parts of an array that are whole along the modes from `first` on."""
-    rows, row = prod(shape[:first]), prod(shape[first:])
     if first == 0:
         return [(slice(None),) * len(shape)]
-    length = max(1, ceil(_SLAB_ENTRIES / max(row * rows // max(shape[0], 1), 1)))
+    length = ceil(_SLAB_ENTRIES / max(prod(shape[1:]), 1))
     return [(slice(start, start + length),) for start in range(0, shape[0], length)]
 
 

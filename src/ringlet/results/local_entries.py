@@ -195,9 +195,11 @@ class LocalEntries:
                 self._tiles.pop(next(iter(self._tiles)))
             values, observed = self.source.read(tile.padded)
             observed = without_stuck(values, observed)
-            entries = Entries(values, observed, evaluated(self.ring, tile.padded))
             with Threads(self.threads) as threads:
-                clean = single or learned.model.apply(entries, threads.run)
+                clean = single
+                if clean is None:
+                    entries = Entries(values, observed, evaluated(self.ring, tile.padded))
+                    clean = learned.model.apply(entries, threads.run)
                 if refining is not None:
                     clean = refined(
                         self._beside_ring(values, observed, tile.padded),
