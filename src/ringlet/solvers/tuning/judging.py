@@ -149,6 +149,6 @@ class Judge:
         model, (weights,) = judge_entries([entries], mapper=mapper)
         part = JudgedPart.of(entries, weights, model.outliers)
         part = part.with_events(doubted_share([part]))
-        if doubted_share([part]) > MOST_DOUBTED:  # so many errors of any size are none: the ring knows too little yet
+        if doubted_share([part]) > MOST_DOUBTED:  # too many to be errors: the ring knows too little yet
             return part.known.astype(np.float32)
         return part.settled(self.data_range)

@@ -77,7 +77,7 @@ class JudgedPart:
         for mode in range(doubted.ndim):
             count = np.count_nonzero(self.known, axis=mode, keepdims=True)
             wrong = np.count_nonzero(doubted, axis=mode, keepdims=True)
-            chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of so many wrong ones, or more
+            chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of this number or more
             dead = _deviation(values, doubted, mode) < _DEAD * _deviation(self.entries.ring, doubted, mode)
             event |= (wrong > _WHOLE * count) & (wrong > 1) & (chance * count.size * parts < _CHANCE) & ~dead
         return replace(self, weights=np.where(event & doubted, np.float32(1), self.weights))
