@@ -84,6 +84,11 @@ def test_equal_counts_in_the_rows_of_a_narrow_table_are_right(columns):
     assert not stuck_entries(np.rint(level + rng.normal(0, 1.2, (1000, columns))).astype(int)).any()
 
 
+def test_slow_sensors_that_all_read_the_same_are_right():
+    rng = np.random.default_rng(0)
+    assert not stuck_entries(np.rint(20 + rng.normal(0, 0.02, (16, 1000)).cumsum(1)).astype(int)).any()
+
+
 def quiet_at_night():
     """Counts of large and small stations, none at night."""
     rng = np.random.default_rng(2)
