@@ -25,10 +25,18 @@ def test_a_fill_value_in_floats_is_an_atom():
 
 
 @pytest.mark.parametrize("values", [np.arange(50.0), np.random.default_rng(2).standard_normal(5000)])
-def test_the_density_of_wrong_values_has_mass_one(values):
+def test_values_between_two_edges_belong_to_one_cell(values):
     model = outliers_of_values(values)
     middles = (model.edges[1:] + model.edges[:-1]) / 2
-    assert np.sum(np.exp(model.log_density(middles)) * model.widths) == pytest.approx(1.0)
+    assert model.cell(middles).tolist() == list(range(model.masses.size))
+    assert model.cell(np.array([-1e9, 1e9])).tolist() == [0, model.masses.size - 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_values_that_floats_hardly_tell_apart_have_finite_masses(dtype):
+    model = outliers_of_values((1_600_000_000_000_000_000 + np.arange(3000)).astype(dtype))
+    assert np.isfinite(model.masses).all()
+    assert model.share > 0
 
 
 def test_atoms_shrink_to_what_is_judged_wrong():

@@ -5,11 +5,11 @@ import pytest
 
 from ringlet.local.judging import judge_entries
 from ringlet.local.outlier_model import outliers_of_values
-from ringlet.local.plateaus import least_company, only_scattered
+from ringlet.local.plateaus import least_neighbour_share, only_scattered
 from ringlet.local.window import Entries
 
 
-def company(marked, observed, mode):
+def neighbour_share(marked, observed, mode):
     """The share of neighbours that are marked, entry by entry."""
     same = pairs = 0
     for place in np.argwhere(marked & observed):
@@ -22,17 +22,17 @@ def company(marked, observed, mode):
     return same / pairs
 
 
-def test_company_is_counted_among_observed_neighbours():
+def test_marked_neighbours_are_counted_among_observed_neighbours():
     rng = np.random.default_rng(0)
     marked, observed = rng.random((12, 15, 4)) < 0.3, rng.random((12, 15, 4)) < 0.7
-    expected = min(company(marked, observed, mode) for mode in range(3))
-    assert least_company([(marked, observed)], range(3)) == pytest.approx(expected)
+    expected = min(neighbour_share(marked, observed, mode) for mode in range(3))
+    assert least_neighbour_share([(marked, observed)], range(3)) == pytest.approx(expected)
 
 
 def test_few_neighbours_tell_nothing():
     marked = np.zeros((50, 50), bool)
     marked[3, 4:9] = True
-    assert least_company([(marked, None)], (0, 1)) == 0.0
+    assert least_neighbour_share([(marked, None)], (0, 1)) == 0.0
 
 
 def test_only_the_scattered_part_of_a_value_is_taken_for_wrong():

@@ -69,6 +69,26 @@ def test_lost_frames_are_found_but_not_a_black_lead(value):
     np.testing.assert_array_equal(found, expected)
 
 
+def test_frames_with_few_known_entries_are_not_lost():
+    x = np.stack([photo(seed=place) + place for place in range(24)], axis=-1)
+    known = np.ones(x.shape, bool)
+    known[..., 9] = False
+    known[20, 30, 9] = True
+    assert not stuck_entries(x, known).any()
+
+
+@pytest.mark.parametrize("columns", [2, 3, 6])
+def test_equal_counts_in_the_rows_of_a_narrow_table_are_right(columns):
+    rng = np.random.default_rng(0)
+    level = 20 + rng.normal(0, 0.3, (1000, 1)).cumsum(0)
+    assert not stuck_entries(np.rint(level + rng.normal(0, 1.2, (1000, columns))).astype(int)).any()
+
+
+def test_slow_sensors_that_all_read_the_same_are_right():
+    rng = np.random.default_rng(0)
+    assert not stuck_entries(np.rint(20 + rng.normal(0, 0.02, (16, 1000)).cumsum(1)).astype(int)).any()
+
+
 def quiet_at_night():
     """Counts of large and small stations, none at night."""
     rng = np.random.default_rng(2)

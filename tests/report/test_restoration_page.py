@@ -214,3 +214,4 @@ def test_tones_stretch_floats_and_keep_bytes():
     assert len(np.unique(painted[values >= 0.5], axis=0)) == 1
     assert Tones.of([np.full((2, 2), np.nan)]) == Tones(0.0, 1.0)
     assert Tones.of([np.ones((2, 2))]) == Tones(1.0, 2.0)
+    assert not Tones.of([np.full((2, 2), 3e20)]).pixels(np.full((2, 2), 3e20)).any()

@@ -179,8 +179,23 @@ def test_one_spike_among_zeros_is_judged_without_a_warning(options):
     assert "Fit(shape 12" in repr(fit)
 
 
+def test_only_the_entries_that_differ_are_outliers_among_zeros():
+    """The ring is not exactly zero beside them, by far less than means anything."""
+    ones = np.random.default_rng(6).random((20, 15, 12)) < 0.02
+    np.testing.assert_array_equal(decompose(ones.astype(float)).outliers(), ones)
+
+
+def test_the_rows_of_a_narrow_table_are_right():
+    rng = np.random.default_rng(0)
+    table = np.rint(20 + rng.normal(0, 0.3, (1500, 1)).cumsum(0) + rng.normal(0, 1.2, (1500, 2))).astype(int)
+    fit = decompose(table)
+    np.testing.assert_array_equal(fit.restored(keep="always"), table)
+    assert fit.outlier_share < 1e-3
+
+
+@pytest.mark.parametrize("shape", [(5, 6, 7), (20, 15, 12)])
 @pytest.mark.parametrize("level", [0.0, 3.0])
-def test_constant_data_hold_no_outliers(level):
-    fit = decompose(np.full((5, 6, 7), level))
+def test_constant_data_hold_no_outliers(level, shape):
+    fit = decompose(np.full(shape, level))
     assert fit.outlier_share == 0
     assert not fit.outliers().any()

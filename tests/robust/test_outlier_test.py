@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ringlet.robust.outlier_test import fit_null
+from ringlet.robust.outlier_test import EmpiricalNull, fit_null
 
 
 @pytest.mark.parametrize("spread", [0.8, 1.5])
@@ -40,6 +40,12 @@ def test_where_nothing_is_rejected_the_limit_still_holds_for_all_entries():
     """A sample without outliers must not flag one in a hundred of the other blocks."""
     z = np.random.default_rng(3).standard_normal(1000)
     assert fit_null(z).limit(z, 0.01, tests=10**9) > 6
+
+
+@pytest.mark.parametrize("freedom", [3.0, 30.0, np.inf])
+def test_no_rate_is_too_small_for_a_limit(freedom):
+    null = EmpiricalNull(0.0, 1.0, freedom)
+    assert null.limit(np.zeros(10), 1e-300, tests=10) > null.limit(np.zeros(10), 1e-12, tests=10) > 0
 
 
 def test_a_fifth_of_gross_errors_among_heavy_tails_is_found():

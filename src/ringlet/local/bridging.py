@@ -1,7 +1,7 @@
 """Gaps of a kind that no held-out entry has, such as wide holes: a surface over them, as far as it is to be believed.
 
-How wrong a ring is in a hole cannot be measured beside it. How much nearer the surface is to held-out entries can, and
-a ring that is worse than a surface among its own data is not better in a hole.
+The error of the ring inside a hole cannot be measured, because nothing is known there. At held-out entries the ring and
+the surface can be compared. Where the surface is nearer to these, it is taken to be nearer in holes, too.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from ringlet.local.neighbours import Array32
 
 __all__ = ["Bridge", "learn_bridge"]
 
-_FEW = 100  # hidden entries of a kind: from fewer, nothing else is learned for it,
-_SCARCE = 0.2  # if they are so many times rarer than the missing ones
+_FEW = 100  # a kind of gap is bridged if it has fewer hidden entries than this,
+_SCARCE = 0.2  # and if its share of the hidden entries is below this part of its share of the missing ones
 _RARE = 0.01  # share of the gaps; if fewer are of such kinds, they are left to what was learned for others
 
 

@@ -9,7 +9,7 @@ from ringlet.local.neighbours import Array32
 
 __all__ = ["Gain", "Scores"]
 
-_COEFFICIENTS = 60  # about: where they were learned they gain this number over that of entries by chance
+_COEFFICIENTS = 60  # that are fitted, about: by chance they gain 60 / M at the M entries they are fitted to
 _STANDARD_ERRORS = 1.0  # that a gain must have elsewhere
 
 

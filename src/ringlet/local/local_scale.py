@@ -158,7 +158,7 @@ class LocalScale:
 
 
 def _more(modes: int) -> float:
-    """Weight of other slices in windows along this number of modes."""
+    """Weight of other slices beside windows along this number of ordered modes; 0 where windows are large."""
     return max(0.0, _PRIOR_ENTRIES * window_concentration(modes, _LEVELS) - _PRIOR)
 
 

@@ -10,9 +10,11 @@ from ringlet.local.modes import is_ordered
 __all__ = ["lost_entries"]
 
 _FEWEST_SLICES = 8  # of a mode, so that neighbours can be told from others
+_FEWEST_ENTRIES = 16  # known ones of a lost slice: fewer may well be equal by chance
 _FLAT = 0.9  # share of the entries of a lost slice that have its value
 _MOST_LOST = 0.1  # of the slices: more of one value belong to the data
 _ALIKE = 0.5  # of the distance of a lost slice from its neighbours: these are nearer to each other
+_MOST_SHARED = 0.5  # share of the entries of these neighbours that have its value: with more it is usual there
 _SAMPLE = 1024  # entries of a slice from which its value is taken
 
 
@@ -32,7 +34,7 @@ def lost_entries(values: NDArray[Any], observed: NDArray[np.bool_] | None, mode:
     known = np.ones_like(slices, bool) if observed is None else np.moveaxis(observed, mode, 0).reshape(slices.shape)
     usual = np.array([_middle(one[seen]) for one, seen in zip(slices, known, strict=True)])
     same, held = (slices == usual[:, None]) & known, np.count_nonzero(known, axis=1)
-    flat = np.count_nonzero(same, axis=1) > np.floor(_FLAT * held)
+    flat = (held >= _FEWEST_ENTRIES) & (np.count_nonzero(same, axis=1) > _FLAT * held)
     if not flat.any():
         return np.empty(0, np.intp)
     varied = np.flatnonzero((held > 0) & ~flat)
@@ -52,7 +54,10 @@ def _middle(values: NDArray[Any]) -> Any:
 
 
 def _is_lost(slices: NDArray[Any], known: NDArray[np.bool_], value: Any, varied: NDArray[np.intp], place: int) -> bool:
-    """Whether the nearest slices that vary, on both sides, are nearer to each other than to this value."""
+    """Whether the nearest slices that vary, on both sides, are nearer to each other than to this value.
+
+    Where most of their entries have this value, such as that of a quiet background, it belongs to the data.
+    """
     after = int(np.searchsorted(varied, place))
     if not 0 < after < varied.size:
         return False
@@ -60,4 +65,6 @@ def _is_lost(slices: NDArray[Any], known: NDArray[np.bool_], value: Any, varied:
     both = known[before] & known[then]
     first, second = (slices[one][both].astype(np.float64) for one in (before, then))
     away = np.abs((first + second) / 2 - float(value))
-    return bool(both.any() and np.abs(second - first).mean() < _ALIKE * away.mean())
+    if not both.any() or np.mean(away == 0) > _MOST_SHARED:
+        return False
+    return bool(np.abs(second - first).mean() < _ALIKE * away.mean())

@@ -76,17 +76,6 @@ class OutlierModel:
             return np.asarray(table[values])  # much faster than a search for every value
         return np.clip(np.searchsorted(self.edges, values, "right") - 1, 0, self.masses.size - 1).astype(np.int16)
 
-    def log_density(self, values: NDArray[Any]) -> Array64:
-        """Logarithm of the density of wrong values.
-
-        Examples
-        --------
-        >>> model = OutlierModel(np.array([0.0, 1, 2]), np.array([0.1, 0.3]), np.array([False, True]), np.full(2, 0.5))
-        >>> np.exp(model.log_density(np.array([0.5, 1.5])))
-        array([0.25, 0.75])
-        """
-        return np.asarray(np.log(self.masses / (self.share * self.widths)))[self.cell(values)]
-
     @property
     def first_trust(self) -> Array64:
         """Probability that an entry of a cell is right, judged by nothing but the cell's atom."""
@@ -139,6 +128,8 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
     >>> np.flatnonzero(model.atoms), round(float(model.masses[0]), 1)
     (array([0]), 0.1)
     """
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # neighbours far from zero are one as floats
+        values = values.astype(np.float64)
     distinct, numbers = np.unique(values, return_counts=True)
     distinct, shares = distinct.astype(np.float64), numbers / values.size
     excess = np.zeros(shares.size)
@@ -171,7 +162,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
 def _spans(edges: Array64) -> Array64:
     """Widths of the cells; those of gaps, as between data and a fill value of -9999, count as much smaller ones."""
     widths = np.diff(edges)
-    return np.minimum(widths, _GAP * float(np.median(widths)))
+    return np.minimum(widths, _GAP * float(np.median(widths[widths > 0])))  # 0 between floats next to each other
 
 
 def _mean_around(masses: Array64, widths: Array64) -> Array64:

@@ -11,13 +11,13 @@ from ringlet.local.neighbours import pair_sums, shifted
 from ringlet.local.outlier_model import MOST_ATOM, OutlierModel
 from ringlet.local.window import Entries, Window
 
-__all__ = ["Structure", "find_structure", "least_company", "only_scattered"]
+__all__ = ["Structure", "find_structure", "least_neighbour_share", "only_scattered"]
 
 Marked = tuple[NDArray[np.bool_], NDArray[np.bool_] | None]  # some entries, and all that are observed; None: all are
 
 _FEWEST_PAIRS = 30  # of observed neighbours: fewer tell nothing
 _FAR = 1.0  # ranges of all other values: a value that is farther off is a fill value, wherever it lies
-_COMPANY = 3.0  # times as many neighbours of doubted entries are doubted as all entries: edges are, errors are not
+_CLUSTERED = 3.0  # doubted share of the neighbours of doubted entries over that of all: at edges at least
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def find_structure(windows: Sequence[Window], trusts: Sequence[Trust], atoms: ND
     marked = [(_doubted(window, trust, atoms), window.observed) for window, trust in zip(windows, trusts, strict=True)]
     number = sum(int(np.count_nonzero(doubted)) for doubted, _ in marked)
     share = number / max(sum(int(np.count_nonzero(observed)) for _, observed in marked), 1)
-    if not 0 < share <= least_company(marked, windows[0].layout.modes.ordered) / _COMPANY:
+    if not 0 < share <= least_neighbour_share(marked, windows[0].layout.modes.ordered) / _CLUSTERED:
         return None
     believed = [
         (window.ring + window.residuals)[trust.weights > TRUSTED] for window, trust in zip(windows, trusts, strict=True)
@@ -92,13 +92,13 @@ def only_scattered(outliers: OutlierModel, sample: Sequence[Entries]) -> Outlier
             continue
         low, high = outliers.edges[cell : cell + 2]
         inside = [((one.values >= low) & (one.values < high), one.observed) for one in sample]
-        company = least_company(inside, range(sample[0].values.ndim))
-        parts[cell] = min((1.0 - company) / (1.0 - float(outliers.counts[cell])), 1.0)
+        together = least_neighbour_share(inside, range(sample[0].values.ndim))
+        parts[cell] = min((1.0 - together) / (1.0 - float(outliers.counts[cell])), 1.0)
     return outliers.with_parts_of_atoms(parts)
 
 
-def least_company(marked: Sequence[Marked], modes: Sequence[int]) -> float:
-    """How many of the observed neighbours of marked entries are marked, too: the least share along any of some modes.
+def least_neighbour_share(marked: Sequence[Marked], modes: Sequence[int]) -> float:
+    """Share of the observed neighbours of marked entries that are marked, too: the least along any of some modes.
 
     0 if there are too few neighbours to tell.
 
@@ -106,7 +106,7 @@ def least_company(marked: Sequence[Marked], modes: Sequence[int]) -> float:
     --------
     >>> area = np.zeros((30, 30), bool)
     >>> area[5:25, 5:25] = True
-    >>> least_company([(area, None)], (0, 1)), least_company([(np.eye(30, dtype=bool), None)], (0, 1))
+    >>> least_neighbour_share([(area, None)], (0, 1)), least_neighbour_share([(np.eye(30, dtype=bool), None)], (0, 1))
     (0.95, 0.0)
     """
     found = []

@@ -17,8 +17,8 @@ __all__ = ["stuck_entries", "without_stuck"]
 Places = NDArray[np.intp]
 Marks = NDArray[np.bool_]
 
-_LONGER = 3  # times as long as usual, and by as many entries: repeats at random never are
-_USUAL = 0.75  # quantile of the longest runs of all slices: so many detectors work
+_LONGER = 3  # times (the usual length + 1): repeats by chance are shorter
+_USUAL = 0.75  # quantile of the longest runs of all slices: three quarters of the detectors are taken to work
 _FEWEST_SLICES = 8  # that a slice is compared with; of fewer, one may well be unlike all others
 _LEAST_VARIED = 0.1  # share of the entries of a slice that take other values: they show that it varies
 _THICK = 3  # slices side by side with the same value are an area

@@ -20,7 +20,7 @@ from ringlet.ring.arrays import Mapper
 __all__ = ["Surface", "learn_surface"]
 
 _TENSION = np.float32(0.03)  # weight of slopes, beside that of bending
-_FEWEST_STEPS, _STEPS, _MOST_STEPS = 8, 16, 96  # and so many more for every entry that gaps are deep
+_FEWEST_STEPS, _STEPS, _MOST_STEPS = 8, 16, 96  # at least, more for every entry that gaps are deep, and at most
 _DEEP = 0.02  # share of the entries in gaps that lie as deep
 _REDUCTION = 5.3  # twice the steps times the square root of the least eigenvalue whose error becomes small
 _WIDTHS = 5  # scales of the windows that a surface starts from
@@ -173,10 +173,9 @@ def _start(window: Window, trusted: NDArray[np.bool_]) -> Array32:
 
 def _slabs(shape: Sequence[int], first: int) -> list[Slices]:
     """Parts of an array that are whole along the modes from `first` on."""
-    rows, row = prod(shape[:first]), prod(shape[first:])
     if first == 0:
         return [(slice(None),) * len(shape)]
-    length = max(1, ceil(_SLAB_ENTRIES / max(row * rows // max(shape[0], 1), 1)))
+    length = ceil(_SLAB_ENTRIES / max(prod(shape[1:]), 1))
     return [(slice(start, start + length),) for start in range(0, shape[0], length)]
 
 

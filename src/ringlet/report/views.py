@@ -89,11 +89,12 @@ def _slice_word(names: Sequence[str] | None, others: Sequence[int], *, moving: b
 
     Examples
     --------
-    >>> _slice_word(("time", "lat", "lon"), [0], moving=False), _slice_word(None, [2], moving=True)
-    ('Time', 'Frame')
+    >>> _slice_word(("timeStep", "lat", "lon"), [0], moving=False), _slice_word(None, [2], moving=True)
+    ('TimeStep', 'Frame')
     """
     if names is not None and len(others) == 1:
-        return names[others[0]].capitalize()
+        name = names[others[0]]
+        return name[:1].upper() + name[1:]
     return "Frame" if moving else "Slice"
 
 
@@ -122,8 +123,8 @@ class Tones:
         values = np.concatenate([plane[np.isfinite(plane)].astype(np.float64) for plane in planes])
         if not values.size:
             return cls(0.0, 1.0)
-        low, high = np.percentile(values, _TAILS)
-        return cls(float(low), float(high) if high > low else float(low) + 1)
+        low, high = map(float, np.percentile(values, _TAILS))
+        return cls(low, high if high > low else low + max(1.0, float(np.spacing(abs(low)))))
 
     def pixels(self, plane: NDArray[Any], observed: NDArray[np.bool_] | None = None) -> NDArray[np.uint8]:
         """Pixels of a picture; missing entries are grey in colour pictures, and of the map's colour in others."""

@@ -29,9 +29,9 @@ __all__ = ["HonestRing", "LocalEntries", "Refining", "entries_within", "evaluate
 _MOST_ENTRIES = 1 << 22  # that all windows together, or a tile, look at: about 0.4 GB of work
 _LEAST_ENTRIES = 1 << 20  # however small the budget: smaller tiles would look at most entries many times
 _ENTRY_BYTES = 160  # of a budget for every entry that is looked at; a third is left for reading and results
-# Of a tile: what lies beyond the first changes numbers by less than 1e-8 of the range, but in wide holes. Along four
-# modes a tile would mostly be halo, so it becomes smaller until a tile looks at no more than some entries for each of
-# its own.
+# Entries around a tile: with more than the first number results change by less than 1e-8 of the range, except in wide
+# holes. Where tiles would mostly be halo, as along four modes, it is the first with which a tile looks at no more than
+# `_MOST_OVERHEAD` entries for each of its own.
 _HALOS, _MOST_OVERHEAD = (min(HALO, 28), 20, 14, 10, 7, 5, 3, 2, 1, 0), 8.0
 _KEPT_TILES = 2
 _LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like cannot be told
@@ -195,9 +195,11 @@ class LocalEntries:
                 self._tiles.pop(next(iter(self._tiles)))
             values, observed = self.source.read(tile.padded)
             observed = without_stuck(values, observed)
-            entries = Entries(values, observed, evaluated(self.ring, tile.padded))
             with Threads(self.threads) as threads:
-                clean = single or learned.model.apply(entries, threads.run)
+                clean = single
+                if clean is None:
+                    entries = Entries(values, observed, evaluated(self.ring, tile.padded))
+                    clean = learned.model.apply(entries, threads.run)
                 if refining is not None:
                     clean = refined(
                         self._beside_ring(values, observed, tile.padded),

@@ -32,6 +32,7 @@ _MOST_BLOCKS = 512  # of data in memory
 _ROUNDING_STD = 1 / sqrt(12)  # of whole numbers: their rounding errors are uniform over a step
 _GOOD_SPREADS = 4.0  # of z-scores: entries within count for the range of the data
 _LEAST_PART = 1e-6  # of the range between the 5 % quantiles: smaller residuals of floats mean nothing
+_RING_ROUNDING = 4  # rounding errors of a number that a ring, a sum of products, may be off
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +168,15 @@ def _rounding(values: NDArray[Any], residuals: Floats) -> float:
     if not values.size:
         return 0.0
     low, high = np.quantile(values, [0.05, 0.95]).astype(np.float64)
-    precision = max(np.finfo(values.dtype).eps, np.finfo(residuals.dtype).eps)
+    precision = float(max(np.finfo(values.dtype).eps, np.finfo(residuals.dtype).eps))
     sizes = np.abs(values)
-    least = max(_LEAST_PART * float(high - low), float(precision) * float(np.median(sizes)))
-    return least if least > 0 else float(precision) * float(sizes.max() or 1.0)  # almost all entries are zero
+    typical = float(np.median(sizes))
+    if high > low:
+        return max(_LEAST_PART * float(high - low), precision * typical)
+    if typical > 0:  # almost all entries are the same
+        return _RING_ROUNDING * precision * typical
+    others = sizes[sizes > 0]  # almost all entries are zero
+    return _LEAST_PART * float(np.median(others)) if others.size else precision
 
 
 def sample_blocks(source: Source) -> Iterator[Block]:

@@ -14,6 +14,7 @@ __all__ = ["EmpiricalNull", "fit_null"]
 Floats: TypeAlias = NDArray[np.floating[Any]]
 
 _LEAST_SPREAD = 0.5  # about 0.9 is usual; less means that most residuals are below the rounding errors of the data
+_LEAST_SHARE = 1e-200  # of smaller ones SciPy's inverse of Student's t has the wrong sign
 
 
 @dataclass(frozen=True)
@@ -103,4 +104,5 @@ def _size_beyond(share: Any, freedom: float) -> Any:
     """The distance from the centre beyond which this share of the numbers lies; unit spread."""
     from scipy.special import ndtri, stdtrit
 
-    return -(ndtri(share / 2.0) if freedom == inf else stdtrit(freedom, share / 2.0))
+    tail = np.maximum(share, _LEAST_SHARE) / 2.0
+    return -(ndtri(tail) if freedom == inf else stdtrit(freedom, tail))

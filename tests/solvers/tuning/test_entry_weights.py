@@ -46,7 +46,7 @@ def begun():
 
 def with_weights(path, weights):
     """The path after a judgement that gave these weights."""
-    return replace(path, judgement=WholeJudgement(as_source(TRUTH), weights))
+    return replace(path, judgement=WholeJudgement(weights))
 
 
 def test_wrong_entries_are_not_believed_and_the_first_path_still_believes_them(begun):
@@ -81,6 +81,15 @@ def test_where_nothing_is_doubted_nothing_is_tried(begun):
     assert idle.readmitted(doubted, 6) is doubted
     assert idle.readmitted(doubted, 6, since=path.now.state) is doubted
     assert idle.kernel_chosen(path, 6) is path
+
+
+@pytest.mark.parametrize("missing_by", ["mask", "nan"])
+def test_all_entries_count_where_hardly_any_would_be_left(missing_by):
+    known = np.random.default_rng(2).random(TRUTH.shape) < 0.5
+    source = as_source(TRUTH, known) if missing_by == "mask" else as_source(np.where(known, TRUTH, np.nan))
+    problem = Problem(source, survey(source), (2, 2, 2), seed=0)
+    few = WholeJudgement((known & (np.random.default_rng(3).random(TRUTH.shape) < 0.1)).astype(np.float32))
+    assert few.counted(problem, doubted=False) is problem
 
 
 def test_gross_errors_stay_out_and_a_kernel_is_kept_against_them(begun):

@@ -21,9 +21,11 @@ def log(sensors=30, days=40, times=48):
 
 def weights_of(data, ring, observed=None):
     data = data if observed is None else np.where(observed, data, np.nan)
-    source = as_source(data)
-    data_range = float(np.nanmax(data) - np.nanmin(data))
-    return Judge(source, data_range).weights([core.astype(np.float64) for core in scaled(ring, data_range)])
+    return judged_by(ring, data, float(np.nanmax(data) - np.nanmin(data)))
+
+
+def judged_by(ring, data, data_range):
+    return Judge(as_source(data), data_range).weights([core.astype(np.float64) for core in scaled(ring, data_range)])
 
 
 def scaled(truth, data_range):
@@ -65,6 +67,21 @@ def test_a_fibre_that_is_dead_is_not_believed():
     weights = weights_of(data, truth)
     assert np.all(weights[dead] < TRUSTED)
     assert np.all(weights[event] >= TRUSTED)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e200, 1e-200])
+def test_dead_fibres_and_events_are_told_apart_in_any_unit(unit):
+    truth, data = log()
+    truth, data = truth * unit, data * unit
+    dead, event = (3, slice(None), 10), (11, slice(None), 30)
+    data[dead] = 3 * truth[dead].max() * (1 + 1e-3 * np.random.default_rng(4).standard_normal(40))
+    data[event] *= 3
+    data[0, 0, 0] = truth.max() * 1e99
+    with np.errstate(over="raise"):
+        weights = judged_by(truth, data, 4 * truth.max())
+    assert np.all(weights[dead] < TRUSTED)
+    assert np.all(weights[event] >= TRUSTED)
+    assert weights[0, 0, 0] < TRUSTED
 
 
 def test_a_ring_does_not_begin_with_stuck_sensors():

@@ -62,6 +62,15 @@ def test_what_is_smaller_than_the_precision_of_data_makes_no_difference_to_the_v
     assert validator.error(0 * noise) == pytest.approx(1e-5)
 
 
+def test_entries_far_from_zero_are_validated_in_their_range():
+    """Of many ranges from zero: only values beyond that are cut off."""
+    level = 1e13
+    x = np.array([[level, level + 1], [level + 2, level + 3]]).repeat(20, 0).repeat(20, 1)
+    validator = Validator.of(as_source(x), x.size, 0)[0].scaled(3.0, level / 3, np.dtype("f8"))
+    near = [np.full((1, 40, 1), level / 3), np.ones((1, 40, 1))]
+    assert np.abs(validator.residuals(near)).max() <= 1.01
+
+
 @pytest.mark.parametrize(
     ("pattern", "share", "besides", "expected"),
     [

@@ -53,7 +53,7 @@ class EntryWeights:
         error, last = self.unjudged.error(path.now.residuals), path.at.judged_at
         if self.judge is None or not error > 0:
             return False
-        return not (last < inf and 20 * log10(last / error) < self.policy.rejudging_db)
+        return last == inf or 20 * log10(last / error) >= self.policy.rejudging_db
 
     def may_judge_last(self, path: Path) -> bool:
         """Whether entries are judged once more before the last sweeps."""

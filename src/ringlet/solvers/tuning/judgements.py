@@ -72,13 +72,10 @@ class WholeJudgement:
 
     Attributes
     ----------
-    source : Source
-        What was judged.
     all_weights : float32 array
-        Probability of being right for every entry.
+        Probability of being right for every entry; 0 where nothing is observed.
     """
 
-    source: Source
     all_weights: NDArray[np.float32]
 
     @cached_property
@@ -91,22 +88,18 @@ class WholeJudgement:
         return gather(self.all_weights, block)
 
     def counted(self, problem: Problem, *, doubted: bool) -> Problem:
-        """The problem without the entries that are wrong, and without doubted ones unless these are asked for.
-
-        What was added to the data, to guide the ring in holes, has not been judged and stays.
-        """
+        """The problem without the entries that are wrong, and without doubted ones unless these are asked for."""
         source, kept = problem.source, self.all_weights > 0 if doubted else self.all_weights >= TRUSTED
-        _, observed = self.source.read((slice(None),) * kept.ndim)
+        _, observed = source.read((slice(None),) * kept.ndim)
         if observed is not None:
-            kept |= ~observed
+            kept &= observed
+        if np.count_nonzero(kept) < LEAST_BELIEVED * problem.survey.observed:
+            return problem
         believed: Source
         if isinstance(source, ArraySource):
-            kept = kept if source.mask is None else kept & source.mask
             believed = replace(source, mask=kept)
         else:
             believed = BelievedSource(source, lambda block, order: gather(*in_order(kept, block, order)))
-        if np.count_nonzero(kept) < LEAST_BELIEVED * problem.survey.observed:
-            return problem
         return replace(problem, source=believed, survey=first_look(believed, problem.executor))
 
     def state(self) -> RunState:

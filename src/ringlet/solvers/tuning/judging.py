@@ -126,14 +126,14 @@ class Judge:
     def judge(self, cores: Sequence[Core], mapper: Mapper = map) -> Judgement:
         """Judge by a ring; `mapper` is used like `map`."""
         if self.at_once:
-            return WholeJudgement(self.source, self.weights(cores, mapper))
+            return WholeJudgement(self.weights(cores, mapper))
         return judge_tiles(self.source, self.data_range, cores, self.sizes)
 
     def resumed(self, state: RunState, dtype: np.dtype[np.floating]) -> Judgement | None:
         """The judgement of a saved state, which has cores of this dtype; None if there was none."""
         shape = self.source.shape
         if "path.weights" in state:
-            return WholeJudgement(self.source, saved_array(state, "path.weights", shape, np.dtype("f4")))
+            return WholeJudgement(saved_array(state, "path.weights", shape, np.dtype("f4")))
         if not was_judged(state):
             return None
         cores = [saved_array(state, f"path.judge.{mode}", None, dtype) for mode in range(len(shape))]
@@ -149,6 +149,6 @@ class Judge:
         model, (weights,) = judge_entries([entries], mapper=mapper)
         part = JudgedPart.of(entries, weights, model.outliers)
         part = part.with_events(doubted_share([part]))
-        if doubted_share([part]) > MOST_DOUBTED:  # so many errors of any size are none: the ring knows too little yet
+        if doubted_share([part]) > MOST_DOUBTED:  # too many to be errors: the ring knows too little yet
             return part.known.astype(np.float32)
         return part.settled(self.data_range)

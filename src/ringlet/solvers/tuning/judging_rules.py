@@ -77,7 +77,7 @@ class JudgedPart:
         for mode in range(doubted.ndim):
             count = np.count_nonzero(self.known, axis=mode, keepdims=True)
             wrong = np.count_nonzero(doubted, axis=mode, keepdims=True)
-            chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of so many wrong ones, or more
+            chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of this number or more
             dead = _deviation(values, doubted, mode) < _DEAD * _deviation(self.entries.ring, doubted, mode)
             event |= (wrong > _WHOLE * count) & (wrong > 1) & (chance * count.size * parts < _CHANCE) & ~dead
         return replace(self, weights=np.where(event & doubted, np.float32(1), self.weights))
@@ -110,7 +110,9 @@ def beside_ring(source: Source, block: tuple[slice, ...], cores: Sequence[Core],
 
 
 def _deviation(values: NDArray[Any], where: NDArray[np.bool_], mode: int) -> NDArray[np.float64]:
-    """Standard deviation of some entries along a mode."""
+    """Standard deviation of some entries along a mode; without overflow, however large they are."""
     number = np.maximum(np.count_nonzero(where, axis=mode, keepdims=True), 1)
-    mean = np.sum(values, axis=mode, keepdims=True, where=where, dtype=np.float64) / number
-    return np.asarray(np.sqrt(np.sum((values - mean) ** 2, axis=mode, keepdims=True, where=where) / number))
+    mean = np.sum(values / number, axis=mode, keepdims=True, where=where, dtype=np.float64)
+    distances = np.where(where, np.abs(values - mean), 0)
+    unit = np.maximum(distances.max(axis=mode, keepdims=True), np.finfo(np.float64).tiny)
+    return np.asarray(unit * np.sqrt(np.sum((distances / unit) ** 2, axis=mode, keepdims=True) / number))

@@ -32,9 +32,9 @@ from ringlet.sources.memory import gather
 
 __all__ = ["TileSizes", "TiledJudgement", "judge_tiles", "tiled_judging_memory"]
 
-# Entries around a tile along ordered modes: those beyond the first hardly change which entries are believed. Along four
-# modes a tile would mostly be halo, which becomes smaller until a tile looks at no more than some entries for each of
-# its own.
+# Entries around a tile along ordered modes: more than the first number hardly change which entries are believed. Where
+# tiles would mostly be halo, as along four modes, it is the first with which a tile looks at no more than
+# `_MOST_OVERHEAD` entries for each of its own.
 _HALOS, _MOST_OVERHEAD = (5, 3, 2, 1, 0), 2.0
 _LARGE = 1.5  # tiles of a store grow beyond its chunks while they look at more
 _ENTRY_BYTES, _BYTES = 100, 32_000_000  # of memory that judging a window or tile takes
@@ -227,7 +227,7 @@ def _sampled(
     parts = [JudgedPart.of(*pair, model.outliers) for pair in zip(sample, weights, strict=True)]
     doubted = doubted_share(parts)
     parts = [part.with_events(doubted, len(parts)) for part in parts]
-    if doubted_share(parts) > MOST_DOUBTED:  # so many errors of any size are none: the ring knows too little yet
+    if doubted_share(parts) > MOST_DOUBTED:  # too many to be errors: the ring knows too little yet
         return _Sampled(None)
     settled = [part.settled(data_range) for part in parts]
     known, shares, ranges = sum(int(np.count_nonzero(part.known)) for part in parts), [], []

@@ -26,6 +26,7 @@ Weights: TypeAlias = Callable[[Block], NDArray[Any]]  # the weight of every entr
 _WIDTH = 5.0  # of the validating kernel, in deviations of the residuals
 _WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
 _FARTHEST = 1.0  # the same of entries that were judged right
+_FARTHEST_VALUE = 1e12  # data ranges, times their level: values beyond count as this, so that no square overflows
 _PRECISION = 1e-5  # of the data's range: what is smaller makes no difference,
 _ROUNDING = {4: 1e-5, 8: 1e-13}  # nor what is smaller than this part of their level, by bytes of the working precision
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
@@ -139,7 +140,8 @@ class Validator:
 
         `dtype` is that of the models: differences below its rounding do not count.
         """
-        probes = [replace(probe, values=np.clip(probe.values / data_range, -1e12, 1e12)) for probe in self._probes]
+        far = _FARTHEST_VALUE * level
+        probes = [replace(probe, values=np.clip(probe.values / data_range, -far, far)) for probe in self._probes]
         precision = max(_PRECISION, _ROUNDING[dtype.itemsize] * level)
         seen = None if self._seen is None else self._seen.scaled(data_range, level, dtype)
         return Validator(probes, precision=precision, missing=self._missing, seen=seen)
