@@ -124,7 +124,7 @@ class BondGrowth:
             return (
                 trials.validator.psnr(thinner.state.cores, self.choice) < self.choice.psnr
             )  # nothing more is asked for
-        return trials.compare(thinner, best).gain < -self.policy.worthwhile_db
+        return trials.compare(thinner, best).gain < -self.policy.chance_db
 
 
 def _with_narrower_bond(cores: Sequence[Core], bond: int, width: int) -> list[Core]:

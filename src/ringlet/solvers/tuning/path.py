@@ -227,7 +227,7 @@ class PathRun:
         cheap = not path.rungs or policy.cheap_part * path.now.parameters < self._growth.most
         if sweeps >= (policy.cheap_rung_sweeps if cheap else policy.rung_sweeps):
             return True
-        settled = policy.polished_db if cheap else policy.rung_settled_db
+        settled = policy.chance_db if cheap else policy.rung_settled_db
         behind = bool(path.rungs) and self._better() is path.best
         return not (behind or path.now.report.settling) and gain < settled and tuning >= Tuning.IN_VAIN
 
@@ -236,7 +236,7 @@ class PathRun:
         path, error = self._path, self._path.trials.error(self._path.now)
         seconds = perf_counter() - self._began
         rung = Rung(path.now.state.plan.rank, path.now.parameters, error * self._scale.data_range, seconds)
-        gains = not path.rungs or path.trials.compare(path.now, path.best).gain > self._policy.worthwhile_db
+        gains = not path.rungs or path.trials.compare(path.now, path.best).gain > self._policy.chance_db
         idle_rungs, enough = 0 if gains else path.at.idle_rungs + 1, self._enough()
         best = path.now if gains else path.best
         self._path = replace(path, best=best, rungs=(*path.rungs, rung)).moved(idle_rungs=idle_rungs)
@@ -249,7 +249,7 @@ class PathRun:
             judged_at = self._entries.unjudged.error(self._path.now.residuals)
             self._path = self._path.moved(judged_at=judged_at)
         last = self._path.now
-        if idle_rungs < self._policy.idle_rungs and not (enough or self._enough()):
+        if idle_rungs < self._policy.patience and not (enough or self._enough()):
             yield self._growth.grown
         if self._path.now is not last:
             self._path = self._sized(self._path.moved(sweeps=0, gain=0.0))
@@ -261,12 +261,12 @@ class PathRun:
     def _polished(self, tuning: Tuning) -> bool:
         """Whether the validation error has stopped falling."""
         policy, now, at = self._policy, self._path.now, self._path.at
-        little = at.gain < policy.polished_db and tuning is not Tuning.HELPED and not now.report.settling
+        little = at.gain < policy.chance_db and tuning is not Tuning.HELPED and not now.report.settling
         idle, error = at.idle + 1 if little else 0, self._path.trials.error(now)
         self._path = self._path.moved(idle=idle)
         if error < policy.exact and at.gain < policy.rung_goes_on_db:  # nothing is left to be tuned
             return self._ends
-        if idle < policy.polishing_sweeps + (tuning is not Tuning.DONE):
+        if idle < policy.patience + (tuning is not Tuning.DONE):
             return False
         if error > 0 and 20 * log10(at.tuned_at / error) > policy.retuning_db:  # it may want other penalties
             self._path = self._path.moved(parameters=self._untried, tuned_at=error, idle=0)

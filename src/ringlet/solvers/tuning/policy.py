@@ -56,17 +56,16 @@ class TuningPolicy:
     rung_goes_on_db : float
     cheap_rung_sweeps : int
         The same of rungs that cost little, and of the first, in which kernels narrow; these end only with a sweep that
-        gains less than `polished_db`, so that no larger ring makes up for missing sweeps.
+        gains less than `chance_db`, so that no larger ring makes up for missing sweeps.
     cheap_part : float
         A rung is cheap if the largest ring has this many times its numbers.
-    worthwhile_db : float
-        A rung is better than the best one if its validation error is lower by this much; less is chance, and a larger
-        ring has to be worth its size. Trimming bonds may cost as much.
-    idle_rungs : int
-        Rungs in a row that are not better, which end the path: one may be chance.
-    polished_db : float
-        The best rung is swept on while the validation error falls by this much in `polishing_sweeps`.
-    polishing_sweeps : int
+    chance_db : float
+        Validation errors that differ by less differ by chance. A rung is better than the best one if its error is lower
+        by more: a larger ring has to be worth its size. Trimming bonds may cost as much. The last ring is swept on
+        while its error falls by more.
+    patience : int
+        Rungs in a row that are not better, which end the path, and sweeps in a row that are not, which end the last
+        ring: one may be chance.
     too_fast_db : float
         While a sweep lowers the validation error by more, it is too early to see which penalties help.
     first_ridge : float
@@ -123,10 +122,8 @@ class TuningPolicy:
     rung_goes_on_db: float = 0.3
     cheap_rung_sweeps: int = 16
     cheap_part: float = 8.0
-    worthwhile_db: float = 0.05
-    idle_rungs: int = 2
-    polished_db: float = 0.05
-    polishing_sweeps: int = 2
+    chance_db: float = 0.05
+    patience: int = 2
     too_fast_db: float = 0.7
     first_ridge: float = 0.01
     rejudging_db: float = 4.0
