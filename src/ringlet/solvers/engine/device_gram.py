@@ -67,10 +67,10 @@ class DeviceSum:
     def dense(self, shift: float = 0.0) -> Any:
         """``G + shift I``; the shift is one term more, so that no second matrix of this size is made for it."""
         xp, (terms, a, _), b = self.place.xp, self.left.shape, self.right.shape[1]
-        left, right = ([xp.reshape(side, (terms, -1))] for side in (self.left, self.right))
-        for side, part in ((left, shift * np.eye(a)), (right, np.eye(b))):
-            side.append(self.place.put(part.reshape(1, -1)))
-        products = xp.reshape(xp.concat(left).T @ xp.concat(right), (a, a, b, b))
+        one_a, one_b = (xp.eye(size, dtype=xp.float64, device=self.place.device) for size in (a, b))
+        left = xp.reshape(xp.concat([self.left, shift * one_a[None, :, :]]), (terms + 1, -1))
+        right = xp.reshape(xp.concat([self.right, one_b[None, :, :]]), (terms + 1, -1))
+        products = xp.reshape(left.T @ right, (a, a, b, b))
         return xp.reshape(xp.permute_dims(products, (0, 2, 1, 3)), (a * b, a * b))
 
     def apply(self, rows: Any) -> Any:
@@ -110,11 +110,12 @@ class DeviceGrams(GramChain):
 
     def without(self, k: int) -> DeviceSum:  # type: ignore[override]
         """Gram matrix of the subchain of all cores but k."""
-        xp, at, sides = self.xp, (k - self._first_mode) % len(self._cores), []
-        for reverse in (False, True):
-            products = self._product(at, reverse=reverse)
-            sides.append(xp.take(xp.concat([products, xp.matrix_transpose(products)]), self._both, axis=0))
-        return DeviceSum(*sides, self.place)
+        xp, at = self.xp, (k - self._first_mode) % len(self._cores)
+        left, right = (
+            xp.take(xp.concat([products, xp.matrix_transpose(products)]), self._both, axis=0)
+            for products in (self._product(at, reverse=reverse) for reverse in (False, True))
+        )
+        return DeviceSum(left, right, self.place)
 
     def unfolding_gram(self, k: int) -> Array64:
         """``D = A_k G_k A_k^T`` at evenly spaced slices, on the host."""

@@ -145,7 +145,8 @@ def _iterate(place: Place, system: System, shifts: Any, d: Any, blocks: _Blocks)
     xp, fetch = place.xp, place.fetch
     scaling = 1 / (system.diagonal + shifts)
     x, r, z = xp.zeros_like(d), d, scaling * d
-    p, product, gained, going = z, xp.sum(r * z, axis=1), 0.0, xp.ones_like(d[:, 0])
+    p, product, going = z, xp.sum(r * z, axis=1), xp.ones_like(d[:, 0])
+    gained = np.zeros(1)
     for number in range(1, MOST_STEPS + 1):
         q = system.apply(p) + shifts * p
         length = going * _over(xp, product, xp.sum(p * q, axis=1))
@@ -186,7 +187,7 @@ def cosines(place: Place, rows: Any, *, back: bool = False) -> Any:
     ([2.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0])
     """
     xp, count, dtype = place.xp, rows.shape[0], place.numpy_dtype(rows)
-    order = np.concatenate([np.arange(0, count, 2, np.int32), np.arange(1, count, 2, np.int32)[::-1]])
+    order = np.concatenate([np.arange(0, count, 2), np.arange(1, count, 2)[::-1]]).astype(np.int32)
     turns = np.exp(-0.5j * pi * np.arange(count) / count) * np.sqrt(np.where(np.arange(count), 2, 1) / count)
     turns = turns[:, np.newaxis].astype(np.result_type(dtype, np.complex64))
     complex_type = place.dtype(turns.dtype)

@@ -160,11 +160,11 @@ class System:
         left, right = u.T @ left @ u, v.T @ right @ v
         diagonal = np.einsum("maa,mbb->ab", left, right)
         left, right = _few_terms(left, right, left_out)
-        left, right = sides_of(left, right)
+        sides = sides_of(left, right)
         return cls(
             (u.astype(dtype), v.astype(dtype)),
-            left.astype(dtype),
-            right.astype(dtype),
+            sides[0].astype(dtype),
+            sides[1].astype(dtype),
             np.maximum(diagonal, 0.0).reshape(-1).astype(dtype),
         )
 

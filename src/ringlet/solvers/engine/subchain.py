@@ -107,8 +107,10 @@ class Resources:
     part: Callable[[str], AbstractContextManager[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
-        solves = self.device is not None and self.device.place.solves
-        grams = partial(DeviceGrams, self.device.place) if solves else partial(GramChain, mapper=self.mapper)
+        place = None if self.device is None else self.device.place
+        grams: partial[Any] = partial(GramChain, mapper=self.mapper)
+        if place is not None and place.solves:
+            grams = partial(DeviceGrams, place)
         object.__setattr__(self, "grams", grams)
         object.__setattr__(self, "part", nullcontext if self.profile is None else self.profile.part)
 
