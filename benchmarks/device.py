@@ -12,7 +12,7 @@ processor: those of Gram matrices and solves. No device makes a sweep faster tha
     python benchmarks/device.py --model
 
 measures nothing: it counts what a sweep costs on a GPU, and writes benchmarks/earlier/gpu-model.csv, which
-`make evidence` puts on the page docs/devices.md.
+`make tables` puts on the page docs/devices.md.
 """
 
 import argparse
