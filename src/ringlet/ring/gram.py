@@ -167,7 +167,7 @@ class GramChain:
         self._first_mode = ranks.index(bond)  # the ring is opened at the bond before this mode
         self._mapper = mapper
         self._pairs = np.triu_indices(bond)  # c <= c'
-        self._ends = self._pairs[0] * bond + self._pairs[1]
+        self._ends = self._pairs[0] * bond + self._pairs[1]  # rows of the first transfer matrix
         # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}; each with one matrix
         # a pair.
         self._cores = [cores[(position + self._first_mode) % order] for position in range(order)]

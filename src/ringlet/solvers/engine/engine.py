@@ -99,14 +99,13 @@ class Engine:
             rng = stream(self._seed, Purpose.SAMPLE, *moment)
             return row_sketch(source, cores, mode, self._sampling.samples, rng, by_leverage=self._sampling.by_leverage)
         index = self._index(moment, columns)
-        parts = (
-            [
+        if isinstance(cores[0], np.ndarray):
+            parts = [
                 core if len(indices) == length else core[:, indices, :]
                 for core, indices, length in zip(cores, index, shape, strict=True)
             ]
-            if isinstance(cores[0], np.ndarray)
-            else taken(cores, index)
-        )
+        else:
+            parts = taken(cores, index)
         if self._held is None:
             return Sketch(source, mode, index, parts)
         held = self._held(moment, then)
@@ -126,12 +125,10 @@ class Engine:
             chosen = draw_subtensor(sketch.sizes, pilot_entries(sketch.sizes), rng)
             index = tuple([indices[part] for indices, part in zip(sketch.index, chosen, strict=True)])
             source = sketch.source
-        on_host = isinstance(sketch.cores[0], np.ndarray)
-        cores = (
-            [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
-            if on_host
-            else taken(sketch.cores, chosen)
-        )
+        if isinstance(sketch.cores[0], np.ndarray):
+            cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
+        else:
+            cores = taken(sketch.cores, chosen)
         pilot = Sketch(source, sketch.mode, index, cores)
         return self._pass_type(pilot, self._data_range, self._here).residuals()
 
