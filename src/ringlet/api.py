@@ -13,7 +13,7 @@ from ringlet.checks import check_number, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor, Threads
 from ringlet.float_errors import usual_float_errors
-from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver, planned
+from ringlet.request import FitRequest, Init, Rank, bonds_of, default_solver, device_note, planned
 from ringlet.results.fit import Estimate, Fit
 from ringlet.results.many_rings import ManyRings
 from ringlet.results.records import Callback
@@ -287,6 +287,7 @@ def plan(
     solver: Solver | None = None,
     dtype: DTypeLike = np.uint8,
     chunks: Sequence[int] | None = None,
+    device: Any = None,
 ) -> Plan:
     """Report the cost of a fit without running it: operations, bytes read and memory.
 
@@ -303,6 +304,9 @@ def plan(
         Dtype of the data.
     chunks : sequence of int, optional
         For data in a store: the size of a chunk along every mode.
+    device : str, device or array, optional
+        A device of PyTorch, as in `decompose`, or an array of PyTorch, CuPy or JAX that lies there: a note says what
+        runs there, and in which precision.
 
     Returns
     -------
@@ -325,8 +329,10 @@ def plan(
     wanted: Rank = "auto" if rank is None and chosen.finds_rank else rank
     bonds, choice = bonds_of(wanted, chosen, sizes, itemsize)
     lengths = None if chunks is None else _checked_chunks(chunks, sizes)
+    notes = () if device is None else (device_note(device, chosen, kind),)
     if choice is None:
-        return planned(chosen, None, sizes, bonds, kind, lengths)
+        cost = planned(chosen, None, sizes, bonds, kind, lengths)
+        return replace(cost, notes=(*notes, *cost.notes)) if notes else cost  # type: ignore[type-var]
     most, smallest = choice.most_parameters(sizes, itemsize), bonds
     while True:  # memory limits the rank that is found
         bonds = largest_rank(sizes, most, choice.still)
@@ -338,7 +344,7 @@ def plan(
                 raise
             most //= 2
     note = f"rank={choice!r}: an upper bound, that of the largest ring the fit may come to, about rank {bonds}."
-    return replace(cost, notes=(note, *cost.notes))  # type: ignore[type-var]
+    return replace(cost, notes=(*notes, note, *cost.notes))  # type: ignore[type-var]
 
 
 def _checked_shape(shape: Sequence[int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.amounts import parse_seconds
-from ringlet.arrays import Place, named_place
+from ringlet.arrays import Place, named_place, place_of
 from ringlet.checks import check_flag, check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning, warn
 from ringlet.execution import DaskExecutor
@@ -143,7 +143,7 @@ class FitRequest:
             return source, None
         if self.executor is not None:
             raise ArgumentError(f"executor is not allowed with a device, here {device}; leave one of them out")
-        by_passes = isinstance(solver, RobustRing) and not solver.sampling_rule().by_rows
+        by_passes = _by_passes(solver)
         if self.device is not None and not by_passes:
             raise ArgumentError(
                 f"device={self.device!r} is not allowed with {solver!r}, which works on the host; AWRTRD and SAWRTRD "
@@ -255,6 +255,21 @@ def bonds_of(
     if choice.still is not None and not -len(shape) <= choice.still < len(shape):
         raise ArgumentError(f"rank={rank!r} names mode {choice.still}, but the data have modes 0 to {len(shape) - 1}")
     return start_rank(shape, choice.most_parameters(shape, itemsize), choice.still), choice
+
+
+def device_note(device: Any, solver: Solver, data: np.dtype[Any]) -> str:
+    """What of a fit runs on a device, given by its name or by an array that lies there; for plans."""
+    place = place_of(device, "device") or named_place(device)
+    if not _by_passes(solver):
+        return f"{type(solver).__name__} works on the host: it copies data that lie on {place}."
+    dtype = working_dtype(data, solver.dtype)
+    place.check_precision(dtype, data)
+    where = "there, too" if place.solves else "on the host"
+    return f"Passes over the data run on {place}, in {dtype}; matrices are formed and factored {where}, in float64."
+
+
+def _by_passes(solver: Solver) -> bool:
+    return isinstance(solver, RobustRing) and not solver.sampling_rule().by_rows
 
 
 def planned(

@@ -2,13 +2,14 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import ringlet
 from ringlet import AWRTRD, SAWRTRD
-from ringlet.arrays import Device, DeviceMemory, place_of
+from ringlet.arrays import Device, DeviceMemory, Place, place_of
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.robust import Kernel
 from ringlet.sampling import draw_subtensor
@@ -49,6 +50,41 @@ def test_a_device_without_float64_says_what_to_do():
         ringlet.decompose(x, 2, solver=PLAIN)
     fit = ringlet.decompose(x, 2, solver=AWRTRD(loss="l2", smooth=0.0, sweeps=2, dtype="float32"))
     assert fit.ring.dtype == np.float32
+
+
+def test_plans_say_what_runs_where():
+    def note(device, **options):
+        return ringlet.plan((30, 20, 10), 3, device=on(device, np.ones(2, np.float32)), **options).notes[0]
+
+    assert "device1') of array_api_strict, in float32; matrices are formed and factored there, too" in note("device1")
+    assert "formed and factored on the host, in float64" in note("no_float64")
+    assert "TRALS works on the host" in note("device1", solver=ringlet.baselines.TRALS())
+    assert "in float64" in note("device1", dtype=np.int64, solver=PLAIN)
+    with pytest.raises(ArgumentTypeError, match="are fitted in float64, which device"):
+        note("no_float64", dtype=np.int64)
+
+
+def test_blocks_are_sent_to_a_card_from_pinned_memory():
+    """Of CUDA there is only this fake here."""
+    moves = []
+
+    class Tensor:
+        def __init__(self, shape, dtype, pin_memory):
+            self.host, self.pinned = np.zeros(shape, dtype), pin_memory
+
+        def numpy(self):
+            return self.host
+
+        def to(self, device, *, non_blocking):
+            moves.append((device, non_blocking, self.pinned))
+            return self
+
+    card = SimpleNamespace(type="cuda")
+    fake = SimpleNamespace(__name__="array_api_compat.torch", float32="f4", empty=Tensor)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
+    assert np.array_equal(Place(fake, card).send(x).host, x)
+    assert moves == [(card, True, True)]
+    assert np.array_equal(Place(xp, xp.Device("device1")).send(x).to_device(xp.Device("CPU_DEVICE")), x)
 
 
 def test_what_works_on_the_host_only_takes_no_device():

@@ -58,13 +58,28 @@ class Place:
         kind = getattr(self.device, "type", None) or getattr(self.device, "platform", None)  # of torch, of JAX
         return str(kind or self.device).lower() in ("cpu", "array_api_strict.device('cpu_device')")
 
+    @property
+    def solves(self) -> bool:
+        """Whether equations are solved there: a device of its own that has float64."""
+        return not self.on_host and self.has(np.dtype(np.float64))
+
     def __str__(self) -> str:
         return f"{self.device} of {self.library}"
 
     def put(self, array: NDArray[Any], *, copy: bool = False) -> Any:
         """A NumPy array as one of this library on this device; on the host it may share memory, unless copied."""
+        if not isinstance(array, np.ndarray):  # it is there
+            return array
         values = np.array(array, order="C") if copy or not array.flags.writeable else np.ascontiguousarray(array)
         return self.xp.asarray(values, device=self.device)
+
+    def send(self, array: NDArray[Any]) -> Any:
+        """As `put`, for arrays used once: to a CUDA device of torch from pinned memory, while both sides go on."""
+        if self.library != "torch" or self.device.type != "cuda":
+            return self.put(array)
+        pinned = self.xp.empty(array.shape, dtype=self.dtype(array.dtype), pin_memory=True)
+        pinned.numpy()[...] = array
+        return pinned.to(self.device, non_blocking=True)
 
     def fetch(self, array: Any) -> NDArray[Any]:
         """An array of this place as a NumPy array; on the host it may share memory."""

@@ -13,14 +13,15 @@ from ringlet.arrays import Place, named_place
 from ringlet.bench.cases import CASES, Case
 from ringlet.execution import Profile
 from ringlet.ring import TensorRing
+from ringlet.ring.gram import COMPARED_SLICES
 from ringlet.solvers.base import Problem
-from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.engine import pilot_entries
+from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.sawrtrd.run import start_run
 from ringlet.solvers.sawrtrd.settings import SAWRTRD
 from ringlet.sources import as_source, survey
 
-__all__ = ["ARRAY_CASES", "ArrayResult", "measure_arrays"]
+__all__ = ["ARRAY_CASES", "ArrayResult", "measure_arrays", "traffic"]
 
 ARRAY_CASES = ("photo", "cube", "toy")
 
@@ -42,10 +43,11 @@ class ArrayResult:
     entries : int
         Entries of the data that a sweep looks at.
     host : float
-        Seconds of a NumPy sweep that stay on the host: Gram matrices and solves.
+        Seconds of a NumPy sweep that stay on the host: Gram matrices and solves, unless the device has float64.
     traffic : int
-        Bytes that travel between host and device in a sweep: sampled cores and directions there; gradients and the
-        residuals of pilots back.
+        Bytes that travel between host and device in a sweep: cores there and back, or, if equations are solved on the
+        host, sampled cores and directions there, and gradients back; residuals of pilots, and what the stop rule
+        compares.
     """
 
     case: str
@@ -95,8 +97,8 @@ def _measure(case: Case, sweeps: int, place: Place) -> ArrayResult:
         _difference(there.ring, here.ring),
         plan.operations,
         sum(cost.plan.entries for cost in plan.cores),
-        _host_seconds(case, data, mask),
-        sum(_traffic(cost.plan, here.ring.rank) for cost in plan.cores) * here.ring.dtype.itemsize,
+        0.0 if place.solves else _host_seconds(case, data, mask),
+        traffic(plan, here.ring.dtype.itemsize, solves=place.solves),
     )
 
 
@@ -110,11 +112,16 @@ def _host_seconds(case: Case, data: NDArray[Any], mask: NDArray[np.bool_] | None
     return profile.seconds.get("Gram", 0.0) + profile.seconds.get("solve", 0.0)
 
 
-def _traffic(plan: CorePlan, rank: Sequence[int]) -> int:
-    """Numbers that travel in the update of one core, with its pilot."""
-    numbers = [rank[mode] * size * rank[(mode + 1) % len(rank)] for mode, size in enumerate(plan.sizes)]
-    cores, rows = sum(numbers), numbers[plan.mode]
-    return 2 * cores + 2 * rows + pilot_entries(plan.sizes)
+def traffic(plan: FitPlan, itemsize: int, *, solves: bool) -> int:
+    """Bytes that travel in a sweep; `solves`: equations are solved on the device."""
+    total = 8 * min(plan.shape[-1], COMPARED_SLICES) ** 2 if solves else 0
+    after = (*plan.rank[1:], plan.rank[0])
+    for cost in plan.cores:
+        sizes, mode = cost.plan.sizes, cost.plan.mode
+        numbers = [before * size * after for before, size, after in zip(plan.rank, sizes, after, strict=True)]
+        rows = numbers[mode]
+        total += itemsize * (pilot_entries(sizes) + 2 * (rows if solves else sum(numbers) + rows))
+    return total
 
 
 def _difference(found: TensorRing, expected: TensorRing) -> float:

@@ -5,7 +5,7 @@ from math import frexp
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 __all__ = ["Core", "balanced_cores", "merge", "merge_cost", "refold", "unfold"]
 
@@ -15,15 +15,19 @@ _DRIFT = 8  # powers of two that the size of a core may be off before cores are 
 _NOTHING = -64  # powers of two: a smaller product of all cores is as good as zero, and may vanish
 
 
-def unfold(core: Core, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """A_k: the slices of a core as rows, shape (I_k, r_k r_{k+1})."""
+def unfold(core: Core, dtype: Any = None, xp: Any = np) -> NDArray[Any]:
+    """A_k: the slices of a core of the library `xp` as rows, shape (I_k, r_k r_{k+1})."""
     a, slices, b = core.shape
+    if xp is not np:
+        rows = xp.reshape(xp.permute_dims(core, (1, 0, 2)), (slices, a * b))
+        return rows if dtype is None else xp.astype(rows, dtype)  # type: ignore[no-any-return]
     return np.ascontiguousarray(core.transpose(1, 0, 2), dtype=dtype).reshape(slices, a * b)
 
 
-def refold(rows: NDArray[np.floating[Any]], a: int, b: int) -> Core:
-    """The core whose slices are these rows, shape (a, I_k, b), as a view."""
-    return rows.reshape(len(rows), a, b).transpose(1, 0, 2)
+def refold(rows: NDArray[np.floating[Any]], a: int, b: int, xp: Any = np) -> Core:
+    """The core whose slices are these rows, shape (a, I_k, b), of the library `xp`; NumPy's is a view."""
+    core: Core = xp.permute_dims(xp.reshape(rows, (rows.shape[0], a, b)), (1, 0, 2))
+    return core
 
 
 def merge(cores: Sequence[Core], xp: Any = np) -> Core:

@@ -9,7 +9,7 @@ without core k is the chain of the other transfer matrices, with its axes regrou
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -23,6 +23,7 @@ from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, unfold
 
 __all__ = [
+    "COMPARED_SLICES",
     "GramChain",
     "KroneckerSum",
     "inverse_cholesky",
@@ -37,7 +38,7 @@ _ROWS = 256  # rows that are multiplied at once
 _SHARED_ENTRIES = 1 << 16  # entries of a matrix below which one product is faster than waking threads
 _SMALL_PRODUCTS = 4  # times slower is an operation of many small products than of a large one
 _PASSING_ENTRIES = 1 << 19  # entries of slices and partial products at once: they stay in the cache
-_COMPARED_SLICES = 1024  # of the last mode, at most, that the stop rule compares
+COMPARED_SLICES = 1024  # of the last mode, at most, that the stop rule compares
 
 
 @dataclass(frozen=True)
@@ -153,13 +154,20 @@ class GramChain:
            [20., 20.]])
     """
 
+    xp: Any = np  # the library of the cores
+
     def __init__(self, cores: Sequence[Core], mapper: Mapper = map) -> None:
         order = len(cores)
         ranks = [core.shape[0] for core in cores]
+        self.cores = tuple(cores)
+        self.host: Callable[[Core], Core] = np.asarray  # a core as NumPy's
+        self._transfer_of: Callable[[Core], Array64] = transfer_matrix
+        self._sandwiched: Callable[[Array64, Core, Mapper], Array64] = sandwiches
         bond = self._narrowest = min(ranks)  # c
         self._first_mode = ranks.index(bond)  # the ring is opened at the bond before this mode
         self._mapper = mapper
         self._pairs = np.triu_indices(bond)  # c <= c'
+        self._ends = self._pairs[0] * bond + self._pairs[1]  # rows of the first transfer matrix
         # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}; each with one matrix
         # a pair.
         self._cores = [cores[(position + self._first_mode) % order] for position in range(order)]
@@ -172,9 +180,10 @@ class GramChain:
 
     def with_core(self, k: int, core: Core) -> "GramChain":
         """The chain of the ring with another core at mode k; what does not depend on that core is shared."""
-        chain, order = GramChain.__new__(GramChain), len(self._cores)
+        chain, order = self.__class__.__new__(self.__class__), len(self._cores)
         at = (k - self._first_mode) % order
         chain.__dict__.update(self.__dict__)
+        chain.cores = (*self.cores[:k], core, *self.cores[k + 1 :])
         chain._cores = [*self._cores[:at], core, *self._cores[at + 1 :]]
         chain._transfer = [*self._transfer[:at], None, *self._transfer[at + 1 :]]
         chain._prefix = [*self._prefix[: at + 1], *[None] * (order - at - 1)]
@@ -199,7 +208,7 @@ class GramChain:
     def unfolding_gram(self, k: int) -> Array64:
         """``D = A_k G_k A_k^T``, the Gram matrix of the ring's mode-k unfolding, at evenly spaced slices if many."""
         core = self._cores[(k - self._first_mode) % len(self._cores)]
-        chosen = np.linspace(0, core.shape[1] - 1, min(core.shape[1], _COMPARED_SLICES)).astype(np.intp)
+        chosen = np.linspace(0, core.shape[1] - 1, min(core.shape[1], COMPARED_SLICES)).astype(np.intp)
         rows = unfold(core[:, chosen, :]).astype(np.float64)
         return np.asarray(self.without(k).apply(rows, self._mapper) @ rows.T)
 
@@ -213,19 +222,16 @@ class GramChain:
         if found is not None:
             return found
         products, core, formed = self._product(at, reverse=reverse), self._cores[at], self._transfer[at]
-        a, slices, b = core.shape
+        xp, count, (a, slices, b) = self.xp, products.shape[0], core.shape
         at_the_end = at == (len(self._cores) - 1 if reverse else 0)  # the products are the identity
-        if formed is None and not at_the_end and passes_unformed(a, slices, b, len(products)):
-            found = sandwiches(products, core.swapaxes(0, 2) if reverse else core, self._mapper)
+        if formed is None and not at_the_end and passes_unformed(a, slices, b, count):
+            found = self._sandwiched(products, xp.permute_dims(core, (2, 1, 0)) if reverse else core, self._mapper)
         else:
             if formed is None:
-                formed = self._transfer[at] = transfer_matrix(core)
+                formed = self._transfer[at] = self._transfer_of(core)
             matrix, size = (formed.T, a) if reverse else (formed, b)
-            if at_the_end:
-                rows = np.ascontiguousarray(matrix[self._pairs[0] * self._narrowest + self._pairs[1]])
-            else:
-                rows = products.reshape(len(products), -1) @ matrix
-            found = rows.reshape(len(products), size, size)
+            rows = xp.take(matrix, self._ends, axis=0) if at_the_end else xp.reshape(products, (count, -1)) @ matrix
+            found = xp.reshape(rows, (count, size, size))
         kept[position] = found
         return found
 

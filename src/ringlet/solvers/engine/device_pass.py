@@ -1,7 +1,8 @@
 """One pass over a sketch on a device: what `StreamedPass` does on the host, on arrays of any library.
 
-The sampled cores and the rows of a direction travel to the device; the rows of the gradient and a few numbers come
-back. Entries of the data stay where they are, or are sent a block at a time if they lie on the host.
+Where equations are solved on the device, cores, gradients and directions are there, too; else the sampled cores and the
+rows of a direction travel there, and the rows of the gradient come back. Entries of the data stay where they are, or
+are sent a block at a time if they lie on the host.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ class _Sent:
         values, observed = self.source.read(block, order)
         if values.dtype.kind == "u" and values.dtype.itemsize > 1:  # of which torch knows little more than the names
             values = values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
-        return self.place.put(values), None if observed is None else self.place.put(observed)
+        return self.place.send(values), None if observed is None else self.place.send(observed)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class DevicePass:
         device = resources.device
         assert device is not None  # noqa: S101 - of resources without one, `StreamedPass` makes use
         mode, cores, place = sketch.mode, sketch.cores, device.place
-        self.rows = unfold(cores[mode])
+        self._host = isinstance(cores[mode], np.ndarray)  # where the cores are, and equations are solved
+        self.rows = unfold(cores[mode], xp=np if self._host else place.xp)
+        self._dtype = self.rows.dtype if self._host else place.numpy_dtype(cores[mode])
         self._plan = plan_core(sketch.sizes, tuple([core.shape[0] for core in cores]), mode)
         self._sketch = sketch
         source = sketch.source
@@ -112,7 +115,7 @@ class DevicePass:
         return self._memory.within(
             lambda entries: work(plan if keeps and entries == whole else device_plan(plan, entries)),
             least,
-            _BYTES_AN_ENTRY * self.rows.dtype.itemsize,
+            _BYTES_AN_ENTRY * self._dtype.itemsize,
         )
 
     def _gradient(self, plan: CorePlan, kernel: Kernel) -> tuple[Floats, Weights]:
@@ -132,7 +135,7 @@ class DevicePass:
 
         pieces = list(self._mapper(of_piece, plan.pieces))
         rows = xp.concat(pieces, axis=0) if plan.tile_mode is None else sum(pieces[1:], pieces[0])
-        return np.array(self._place.fetch(rows), order="C"), weights  # to be written to
+        return np.array(self._place.fetch(rows), order="C") if self._host else rows, weights  # to be written to
 
     def _curvature(self, plan: CorePlan, direction: Any, kernel: Kernel, kept: _Kept) -> float:
         xp = self._place.xp
@@ -174,7 +177,7 @@ class DevicePass:
         xp = self._place.xp
         read = block_to_read(plan, self._sketch.index, self._sketch.source.shape, block.slices, piece.tile)
         values, observed = self._entries.gather(read, plan.order)
-        residuals = scaled_entries(self._place, values, observed, self._data_range, self.rows.dtype)
+        residuals = scaled_entries(self._place, values, observed, self._data_range, self._dtype)
         shape = (values.shape[0], -1)
         residuals = xp.reshape(residuals, shape)
         residuals -= operator.forward(self._rows[block.slices, :], "model")

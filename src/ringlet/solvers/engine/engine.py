@@ -17,6 +17,7 @@ from ringlet.sampling import ChunkDraw, Purpose, SamplingRule, draw_entries, dra
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.cluster_regions import ClusterRegions
 from ringlet.solvers.engine.core_plan import plan_core
+from ringlet.solvers.engine.device_gram import taken
 from ringlet.solvers.engine.device_pass import DevicePass
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.prefetch import Ahead, hold
@@ -98,10 +99,13 @@ class Engine:
             rng = stream(self._seed, Purpose.SAMPLE, *moment)
             return row_sketch(source, cores, mode, self._sampling.samples, rng, by_leverage=self._sampling.by_leverage)
         index = self._index(moment, columns)
-        parts = [
-            core if len(indices) == length else core[:, indices, :]
-            for core, indices, length in zip(cores, index, shape, strict=True)
-        ]
+        if isinstance(cores[0], np.ndarray):
+            parts = [
+                core if len(indices) == length else core[:, indices, :]
+                for core, indices, length in zip(cores, index, shape, strict=True)
+            ]
+        else:
+            parts = taken(cores, index)
         if self._held is None:
             return Sketch(source, mode, index, parts)
         held = self._held(moment, then)
@@ -121,7 +125,10 @@ class Engine:
             chosen = draw_subtensor(sketch.sizes, pilot_entries(sketch.sizes), rng)
             index = tuple([indices[part] for indices, part in zip(sketch.index, chosen, strict=True)])
             source = sketch.source
-        cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
+        if isinstance(sketch.cores[0], np.ndarray):
+            cores = [core[:, part, :] for core, part in zip(sketch.cores, chosen, strict=True)]
+        else:
+            cores = taken(sketch.cores, chosen)
         pilot = Sketch(source, sketch.mode, index, cores)
         return self._pass_type(pilot, self._data_range, self._here).residuals()
 

@@ -12,14 +12,14 @@ import numpy as np
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum, inverse_cholesky
 
-__all__ = ["GramFactor", "solve_once"]
+__all__ = ["LEAST_SHIFT", "RELATIVE_RIDGE", "GramFactor", "solve_once"]
 
 
 _TILE = 256
 _ROWS = 256
 _SMALL = 64  # rows and columns: up to there the calls take longer than the arithmetic
-_RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
-_LEAST_SHIFT = 1e-280  # added to the diagonal of a matrix of zeros, so that growing it tenfold leads somewhere
+RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
+LEAST_SHIFT = 1e-280  # added to the diagonal of a matrix of zeros, so that growing it tenfold leads somewhere
 _ATTEMPTS = 24  # at a factorisation: after them the shift is far above ||G||_F, or G is not finite
 
 
@@ -55,7 +55,7 @@ class GramFactor:
         mapper = mapper if gram.size > _TILE else map  # threads cost more than they bring
         self._starts = range(0, gram.size, _TILE)
         gram.dense(mapper, lower, lower_only=True)
-        shift = max(_RELATIVE_RIDGE * gram.norm + ridge, _LEAST_SHIFT)
+        shift = max(RELATIVE_RIDGE * gram.norm + ridge, LEAST_SHIFT)
         for attempt in range(_ATTEMPTS):
             lower.flat[:: gram.size + 1] += shift
             try:
@@ -66,7 +66,7 @@ class GramFactor:
                     raise
                 gram.dense(mapper, lower, lower_only=True)
                 # The norm of tiny matrices may underflow, but not their entries.
-                shift = max(10 * shift, _RELATIVE_RIDGE * float(lower.diagonal().max()))
+                shift = max(10 * shift, RELATIVE_RIDGE * float(lower.diagonal().max()))
         self._inverses = [inverse.astype(dtype) for inverse in inverses]
         self._panels = list(mapper(lambda start: lower[start : start + _TILE, :start].astype(dtype), self._starts))
 
@@ -114,7 +114,7 @@ def solve_once(gram: KroneckerSum, ridge: float, rows: Floats, mapper: Mapper, r
 
         size = rows.shape[-1]
         shifted = gram.dense(out=room, lower_only=True)
-        shifted.reshape(-1)[:: size + 1] += _RELATIVE_RIDGE * gram.norm + ridge
+        shifted.reshape(-1)[:: size + 1] += RELATIVE_RIDGE * gram.norm + ridge
         # LAPACK reads rows as columns: both are in its order as they are
         _, solution, failed = dposv(shifted.T, rows.T, overwrite_a=1)
         if not failed:

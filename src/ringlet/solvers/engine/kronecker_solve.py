@@ -18,13 +18,24 @@ from typing import Any
 
 import numpy as np
 
+from ringlet.arrays import Place
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 
-__all__ = ["conjugate_solve", "rows_at_once", "scratch_numbers"]
+__all__ = [
+    "LEAST_GAIN",
+    "MOST_STEPS",
+    "System",
+    "apply_terms",
+    "conjugate_solve",
+    "rows_at_once",
+    "scratch_numbers",
+    "sides_of",
+    "system_of",
+]
 
-_MOST_STEPS = 12  # after them the direction is taken as it is
-_LEAST_GAIN = 0.02  # a step that would gain less than this part of what all steps have gained is not made
+MOST_STEPS = 12  # after them the direction is taken as it is
+LEAST_GAIN = 0.02  # a step that would gain less than this part of what all steps have gained is not made
 _LEFT_OUT = 0.3  # of the shift: the norms of the terms that are left out sum to less
 _RELATIVE_RIDGE = 1e-10  # the shift is at least 1e-10 ||G||_F, as in a factorisation
 _BLOCK_NUMBERS = 1 << 20  # between the two products with a block of rows
@@ -68,9 +79,7 @@ def conjugate_solve(gram: KroneckerSum, shifts: float | Array64, rows: Floats, m
     >>> conjugate_solve(gram, 1.0, np.array([[2.0, 4.0, 3.0, 7.0]]))
     array([[1., 1., 1., 1.]])
     """
-    level = gram.trace() / gram.size
-    each = np.broadcast_to((np.asarray(shifts, np.float64) + _RELATIVE_RIDGE * gram.norm) / level, len(rows))
-    system = _System.of(gram, level, _LEFT_OUT * float(each.min()), rows.dtype)
+    system, each, level = system_of(gram, shifts, len(rows), rows.dtype)
     step = rows_at_once((gram.left.shape[1], gram.right.shape[1]), len(gram.left))
     out = np.empty_like(rows)
 
@@ -87,24 +96,33 @@ def conjugate_solve(gram: KroneckerSum, shifts: float | Array64, rows: Floats, m
     return out
 
 
-def _iterate(system: "_System", shifts: Floats, d: Floats, sizes: Array64) -> Floats:
+def system_of(
+    gram: KroneckerSum, shifts: float | Array64, rows: int, dtype: np.dtype[Any]
+) -> tuple["System", Array64, float]:
+    """What is solved for a number of rows: G over its mean diagonal, the shifts of rows over it, and that number."""
+    level = gram.trace() / gram.size
+    each = np.broadcast_to((np.asarray(shifts, np.float64) + _RELATIVE_RIDGE * gram.norm) / level, rows)
+    return System.of(gram, level, _LEFT_OUT * float(each.min()), dtype), each, level
+
+
+def _iterate(system: "System", shifts: Floats, d: Floats, sizes: Array64) -> Floats:
     """Preconditioned conjugate gradients for a block of rows, each with its own step lengths."""
     scaling = 1 / (system.diagonal + shifts)
     x, r, z = np.zeros_like(d), d, scaling * d
     p, product, gained = z.copy(), _inner(r, z), 0.0
-    for number in range(1, _MOST_STEPS + 1):
+    for number in range(1, MOST_STEPS + 1):
         q = system.apply(p)
         q += shifts * p
         length = _over(product, _inner(p, q))
         x += length[:, np.newaxis] * p
         gained += _total(length * product, sizes)
-        if number == _MOST_STEPS:
+        if number == MOST_STEPS:
             break
         q *= length[:, np.newaxis]
         r -= q
         np.multiply(r, scaling, out=z)
         product, before = _inner(r, z), product
-        if not _total(length * product, sizes) > _LEAST_GAIN * gained:  # by the next step, if it is as long
+        if not _total(length * product, sizes) > LEAST_GAIN * gained:  # by the next step, if it is as long
             break
         p *= _over(product, before)[:, np.newaxis]
         p += z
@@ -112,7 +130,7 @@ def _iterate(system: "_System", shifts: Floats, d: Floats, sizes: Array64) -> Fl
 
 
 @dataclass(frozen=True)
-class _System:
+class System:
     """G over its mean diagonal, in the basis in which it is nearly diagonal, with few terms.
 
     Attributes
@@ -122,15 +140,19 @@ class _System:
     left : array, shape (a', a * terms)
     right : array, shape (b, terms * b')
     diagonal : array, shape (a * b,)
+    xp : module
+        The library of the arrays.
     """
 
     bases: tuple[Floats, Floats]
     left: Floats
     right: Floats
     diagonal: Floats
+    xp: Any = np
 
     @classmethod
-    def of(cls, gram: KroneckerSum, level: float, left_out: float, dtype: np.dtype[Any]) -> "_System":
+    def of(cls, gram: KroneckerSum, level: float, left_out: float, dtype: np.dtype[Any]) -> "System":
+        """Of a Gram matrix of this mean diagonal, terms below `left_out` of it left out."""
         left, right = gram.left / level, gram.right
         traces = np.einsum("mbb->m", right), np.einsum("maa->m", left)
         sums = np.einsum("m,mab->ab", traces[0], left), np.einsum("m,mab->ab", traces[1], right)
@@ -138,29 +160,48 @@ class _System:
         left, right = u.T @ left @ u, v.T @ right @ v
         diagonal = np.einsum("maa,mbb->ab", left, right)
         left, right = _few_terms(left, right, left_out)
-        a, b = len(u), len(v)
+        sides = sides_of(left, right)
         return cls(
             (u.astype(dtype), v.astype(dtype)),
-            left.transpose(2, 1, 0).reshape(a, -1).astype(dtype),
-            right.transpose(1, 0, 2).reshape(b, -1).astype(dtype),
+            sides[0].astype(dtype),
+            sides[1].astype(dtype),
             np.maximum(diagonal, 0.0).reshape(-1).astype(dtype),
         )
 
+    def at(self, place: Place) -> "System":
+        """The same on a device."""
+        (u, v), put = self.bases, place.put
+        return System((put(u), put(v)), put(self.left), put(self.right), put(self.diagonal), place.xp)
+
     def apply(self, rows: Floats) -> Floats:
         """``rows @ G``, as two matrix products."""
-        a, b = len(self.left), len(self.right)
-        between = rows.reshape(-1, b) @ self.right  # (rows, a) x (terms, b')
-        return np.asarray(np.matmul(self.left, between.reshape(len(rows), -1, b)).reshape(len(rows), a * b))
+        return apply_terms(self.left, self.right, rows, self.xp)
 
     def turned(self, rows: Floats) -> Floats:
         """Rows in the basis."""
         u, v = self.bases
-        return _sandwich(u.T, rows, v)
+        return _sandwich(u.T, rows, v, self.xp)
 
     def turned_back(self, rows: Floats) -> Floats:
         """Rows in the basis they came from."""
         u, v = self.bases
-        return _sandwich(u, rows, v.T)
+        return _sandwich(u, rows, v.T, self.xp)
+
+
+def sides_of(left: Floats, right: Floats, xp: Any = np) -> tuple[Floats, Floats]:
+    """The terms P_m side by side, shape (a', a * terms), and the S_m, shape (b, terms * b')."""
+    a, b = left.shape[1], right.shape[1]
+    return (
+        xp.reshape(xp.permute_dims(left, (2, 1, 0)), (a, -1)),
+        xp.reshape(xp.permute_dims(right, (1, 0, 2)), (b, -1)),
+    )
+
+
+def apply_terms(left: Floats, right: Floats, rows: Floats, xp: Any = np) -> Floats:
+    """``rows @ sum_m P_m (x) S_m``, as two matrix products with what `sides_of` gives."""
+    (a, _), (b, _), count = left.shape, right.shape, rows.shape[0]
+    between = xp.reshape(rows, (-1, b)) @ right  # (rows, a) x (terms, b')
+    return xp.reshape(xp.matmul(left, xp.reshape(between, (count, -1, b))), (count, a * b))  # type: ignore[no-any-return]
 
 
 def _few_terms(left: Array64, right: Array64, left_out: float) -> tuple[Array64, Array64]:
@@ -174,10 +215,10 @@ def _few_terms(left: Array64, right: Array64, left_out: float) -> tuple[Array64,
     return (q_left @ u).T.reshape(kept, a, a), (q_right @ v).T.reshape(kept, b, b)
 
 
-def _sandwich(left: Floats, rows: Floats, right: Floats) -> Floats:
-    a, b = len(left), len(right)
-    between = rows.reshape(-1, b) @ right
-    return np.asarray(np.matmul(left, between.reshape(-1, a, b)).reshape(len(rows), a * b))
+def _sandwich(left: Floats, rows: Floats, right: Floats, xp: Any) -> Floats:
+    a, b = left.shape[0], right.shape[0]
+    between = xp.reshape(rows, (-1, b)) @ right
+    return xp.reshape(xp.matmul(left, xp.reshape(between, (-1, a, b))), rows.shape)  # type: ignore[no-any-return]
 
 
 def _inner(one: Floats, other: Floats) -> Floats:

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+from ringlet.arrays import namespace
 from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core, unfold
 from ringlet.robust import Kernel
@@ -74,11 +73,12 @@ class RegionPass:
         self._cores = cores
         self._mode = mode
         self._over = over
-        self.rows = unfold(cores[mode])
+        self._xp = namespace(cores[mode])
+        self.rows = unfold(cores[mode], xp=self._xp)
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
         """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights, which are not kept."""
-        out = np.zeros_like(self.rows)
+        out = self._xp.zeros_like(self.rows)
         for number, block in enumerate(self._regions):
             out[block[self._mode]] += self._pass(number).gradient(kernel)[0]
         return out, Weights(kernel)

@@ -15,6 +15,7 @@ import numpy as np
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
+from ringlet.solvers.engine.device_gram import inner
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.kronecker_solve import conjugate_solve
 from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
@@ -186,12 +187,15 @@ def scaled_step(
     d, weights = data.gradient(kernel)  # d = (W o P o (X - A S^T)) S
     if penalty is not None:
         d = penalty.pull(d, rows)
-    h = d.astype(rows.dtype, copy=False) if solve is None else solve(d)  # h = d (G + lambda I)^-1
-    numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks))
+    h = d if solve is None else solve(d)  # h = d (G + lambda I)^-1
+    on_host = isinstance(h, np.ndarray)
+    numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks)) if on_host else inner(d, h)
     denominator = data.curvature(h, weights) + (0.0 if penalty is None else penalty.curvature(h))
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if eta == 0.0 or not isfinite(eta):
         return None
+    if not on_host:
+        return rows + eta * h
     length = h.dtype.type(eta)
     deque(mapper(lambda i: np.add(np.multiply(h[i], length, out=h[i]), rows[i], out=h[i]), blocks), maxlen=0)
     return h  # A + eta h, where h was
@@ -199,4 +203,4 @@ def scaled_step(
 
 def _blocks(rows: Floats) -> list[slice]:
     step = max(1, _BLOCK_NUMBERS // rows.shape[1])
-    return [slice(start, start + step) for start in range(0, len(rows), step)]
+    return [slice(start, start + step) for start in range(0, rows.shape[0], step)]

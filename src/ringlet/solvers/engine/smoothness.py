@@ -17,26 +17,25 @@ from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.engine.gram_solve import GramFactor
 from ringlet.solvers.engine.kronecker_solve import conjugate_solve
 
-__all__ = ["FollowingFactor", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
+__all__ = ["FollowingFactor", "banded", "bands", "frequencies", "laplacian", "roughness", "smooth_solve"]
 
 
 _BAND = 3.0  # frequencies whose shifts differ by less than this factor share a factorisation
 _FLOOR = 1e-3  # shifts below this part of the mean diagonal of G count as the same
 
 
-def laplacian(rows: Floats) -> Floats:
+def laplacian(rows: Floats, xp: Any = np) -> Floats:
     """``L A``: every slice less the mean of its neighbours, twice; the first and the last have one neighbour only.
+
+    Rows are an array of the library `xp`.
 
     Examples
     --------
     >>> laplacian(np.array([[0.0], [1.0], [4.0]])).ravel()
     array([-1., -2.,  3.])
     """
-    steps = np.diff(rows, axis=0)
-    out = np.zeros_like(rows)
-    out[:-1] -= steps
-    out[1:] += steps
-    return out
+    steps, edge = xp.diff(rows, axis=0), xp.zeros_like(rows[:1, :])
+    return xp.concat([edge, steps]) - xp.concat([steps, edge])  # type: ignore[no-any-return]
 
 
 def roughness(rows: Floats) -> float:
@@ -75,6 +74,12 @@ def bands(shifts: Array64, floor: float) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
+def banded(gram: Any, ridge: float, shifts: Array64) -> list[tuple[slice, float]]:
+    """The bands of rising shifts, and what is added to G for each; G is a `KroneckerSum`, or one on a device."""
+    floor = _FLOOR * gram.trace() / gram.size + ridge
+    return [(band, ridge + float(np.mean(shifts[band]))) for band in bands(shifts, floor)]
+
+
 def smooth_solve(
     gram: KroneckerSum,
     ridge: float,
@@ -107,8 +112,7 @@ def smooth_solve(
     shifts = smooth * frequencies(len(rows))
     if not exact:
         return np.asarray(idct(conjugate_solve(gram, ridge + shifts, waves, mapper), axis=0, norm="ortho"))
-    for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge):
-        shift = ridge + float(np.mean(shifts[band]))
+    for band, shift in banded(gram, ridge, shifts):
         waves[band] = GramFactor(gram, shift, rows.dtype, mapper, room).solve(waves[band])
     return np.asarray(idct(waves, axis=0, norm="ortho"))
 
@@ -136,11 +140,8 @@ class FollowingFactor:
         self, gram: KroneckerSum, ridge: float, smooth: float, slices: int, dtype: np.dtype[Any], mapper: Mapper
     ) -> None:
         frequencies = 2.0 - 2.0 * np.cos(np.pi * (2 * np.arange(slices) + 1) / (2 * slices + 1))
-        shifts = smooth * frequencies
-        self._bands = [
-            (band, GramFactor(gram, ridge + float(np.mean(shifts[band])), dtype, mapper))
-            for band in bands(shifts, _FLOOR * gram.trace() / gram.size + ridge)
-        ]
+        shifted = banded(gram, ridge, smooth * frequencies)
+        self._bands = [(band, GramFactor(gram, shift, dtype, mapper)) for band, shift in shifted]
 
     def solve(self, rows: Floats) -> Floats:
         """``h`` for one row a slice."""

@@ -8,6 +8,7 @@ arrays of any library; `Products` says where their results go.
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from threading import local
 from typing import Any, Protocol
@@ -16,9 +17,11 @@ import numpy as np
 
 from ringlet.arrays import Device
 from ringlet.execution import Placement, Profile
+from ringlet.ring import GramChain
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, merge
 from ringlet.solvers.engine.core_plan import CorePlan
+from ringlet.solvers.engine.device_gram import DeviceGrams
 
 __all__ = ["FreshProducts", "Operator", "Products", "Resources", "Workspace", "build_operator"]
 
@@ -89,6 +92,8 @@ class Resources:
     workspace : Workspace
     device : Device or None
         Passes run there, on arrays of its library.
+    grams : callable
+        The Gram matrices of a ring from its cores: on the device, if equations are solved there.
     part : callable
         ``part(name)`` is a context whose time counts towards a part of the profile, if there is one.
     """
@@ -98,9 +103,15 @@ class Resources:
     profile: Profile | None = None
     workspace: Workspace = field(default_factory=Workspace)
     device: Device | None = None
+    grams: Callable[[Sequence[Core]], GramChain] = field(init=False)
     part: Callable[[str], AbstractContextManager[Any]] = field(init=False)
 
     def __post_init__(self) -> None:
+        place = None if self.device is None else self.device.place
+        grams: partial[Any] = partial(GramChain, mapper=self.mapper)
+        if place is not None and place.solves:
+            grams = partial(DeviceGrams, place)
+        object.__setattr__(self, "grams", grams)
         object.__setattr__(self, "part", nullcontext if self.profile is None else self.profile.part)
 
 

@@ -30,9 +30,11 @@ from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
 from ringlet.robust import Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
+from ringlet.solvers.engine.device_gram import DeviceSum
+from ringlet.solvers.engine.device_solve import DevicePenalty, DeviceSolve
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
-from ringlet.solvers.engine.scaled_step import CorePenalty, Penalties, Solve, scaled_step, solver_of
+from ringlet.solvers.engine.scaled_step import CorePenalty, Penalties, Penalty, Solve, scaled_step, solver_of
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
@@ -118,7 +120,7 @@ class Algorithm:
 
     def sweep(self, state: FitState, number: int) -> tuple[FitState, SweepReport]:
         """Update every core once, in a sweep of this number."""
-        grams, reports, order = GramChain(state.cores, self.mapper), [], len(state.cores)
+        grams, reports, order = self.engine.resources.grams(state.cores), [], len(state.cores)
         for k in range(order):
             then: Moment | None = (number, k + 1)  # the update that follows
             if k + 1 == order:
@@ -146,7 +148,7 @@ class Algorithm:
         then = then if state.plan.reads_ahead else None  # as bonds grow, a memory budget may leave no room for it
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
-            sketch = engine.sample(state.cores, moment, columns=columns, then=then)  # X_I, P_I
+            sketch = engine.sample(grams.cores, moment, columns=columns, then=then)  # X_I, P_I
             pilot = self._pilot(state, sketch, moment)  # sigma
             penalty, solve = self._scaling(state, grams, sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
@@ -155,8 +157,8 @@ class Algorithm:
         if rows is None:
             return state, grams, CoreReport(pilot, moved=False)
         before, _, after = state.cores[k].shape
-        core = refold(rows, before, after)
-        state = replace(state, cores=(*state.cores[:k], core, *state.cores[k + 1 :]))
+        core = refold(rows, before, after, grams.xp)
+        state = replace(state, cores=(*state.cores[:k], grams.host(core), *state.cores[k + 1 :]))
         return state, grams.with_core(k, core), CoreReport(pilot, moved=True)
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
@@ -246,13 +248,13 @@ class Algorithm:
 
     def _scaling(
         self, state: FitState, grams: GramChain, sketch: Sketch, pilot: PilotStats, k: int
-    ) -> tuple[CorePenalty | None, Solve | None]:
+    ) -> tuple[Penalty | None, Solve | None]:
         """The penalties on core k, and what scales its gradient; (None, None) without scaling, or where G_k is zero."""
         settings, survey, shape = self.settings, self.problem.survey, self.problem.source.shape
         if settings.scaling == "none":
             return None, None
-        local = settings.scaling == "local"
-        grams, place = (GramChain(sketch.cores, self.mapper), sketch.mode) if local else (grams, k)
+        resources, local = self.engine.resources, settings.scaling == "local"
+        grams, place = (resources.grams(sketch.cores), sketch.mode) if local else (grams, k)
         with self.engine.resources.part("Gram"):
             gram = grams.without(place)  # G_k = S_k^T S_k
         level = gram.trace() / gram.size
@@ -264,11 +266,14 @@ class Algorithm:
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
         shares = (survey.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
-        resources, exact, room = self.engine.resources, state.plan.cores[k].solve.exact, None
+        profile, exact, room = resources.profile, state.plan.cores[k].solve.exact, None
+        if isinstance(gram, DeviceSum):
+            put, mean = gram.place.put, float(shares.mean())
+            scale: Solve = DeviceSolve(gram, ridge, smooth, exact)
+            return DevicePenalty(ridge, smooth, put(shares), mean, grams.xp), scale
         if exact:  # memory for G, the same for all cores and sweeps: fresh pages would cost as much as filling it
             room = np.asarray(resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8")), np.float64)
         solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)
-        profile = resources.profile
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
 

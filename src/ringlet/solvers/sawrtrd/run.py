@@ -11,7 +11,6 @@ from ringlet.execution import Profile, Threads
 from ringlet.results.records import Rung, RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot, Unseen
 from ringlet.results.saved_state import by_name, from_names
-from ringlet.ring import GramChain
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.scaled_step import Penalties
@@ -111,5 +110,5 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
         raise FormatError("'penalties.width' of the state is zero")
     rank = tuple(before for before, _ in bonds)
     plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
-    last_gram = GramChain(state.cores, algorithm.mapper).unfolding_gram(len(shape) - 1)
+    last_gram = algorithm.engine.resources.grams(state.cores).unfolding_gram(len(shape) - 1)
     return replace(state, plan=plan, last_gram=last_gram)

@@ -20,14 +20,15 @@ from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring.arrays import Array64
 from ringlet.robust import Kernel
 from ringlet.solvers.base import working_dtype
+from ringlet.solvers.engine.device_solve import solved
 from ringlet.solvers.engine.device_work import scaled_entries, weights_of
+from ringlet.solvers.engine.gram_solve import RELATIVE_RIDGE
 from ringlet.solvers.sawrtrd.settings import AWRTRD
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, measure, random_start
 from ringlet.sources import ArraySource, Survey, survey
 
 __all__ = ["check_stack", "fit_stack"]
 
-_RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
 _HOST = Place(np, "cpu")
 
 
@@ -176,11 +177,9 @@ class _Stack:
         """``h = d (G + lambda I)^-1`` in float64; where G is zero, zero."""
         xp, place, size = self.solving.xp, self.solving, gram.shape[1]
         norm = place.fetch(xp.sqrt(xp.sum(gram * gram, axis=(1, 2))))
-        shift = np.where(norm > 0, _RELATIVE_RIDGE * norm + ridge, 1.0)
-        shifted = gram + place.put(shift[:, None, None] * np.eye(size))
-        solution = xp.linalg.solve(shifted, xp.matrix_transpose(self._wide(d)))
-        h = xp.astype(xp.matrix_transpose(solution), place.dtype(self.dtype))
-        return h if self.solving is self.place else self.place.put(h)
+        shift = np.where(norm > 0, RELATIVE_RIDGE * norm + ridge, 1.0)
+        shifted = gram + place.put(shift[:, None, None]) * place.put(np.eye(size))
+        return self.place.put(solved(xp, shifted, d if place is self.place else self.place.fetch(d)))
 
     def _wide(self, array: Any) -> Any:
         """In float64, where equations are solved."""
