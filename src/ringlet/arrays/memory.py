@@ -10,7 +10,7 @@ from ringlet.arrays.place import Place
 from ringlet.arrays.torch_threads import one_thread
 from ringlet.errors import BudgetError
 
-__all__ = ["Device", "DeviceMemory", "is_out_of_memory"]
+__all__ = ["Device", "DeviceMemory", "device_room", "is_out_of_memory"]
 
 Result = TypeVar("Result")
 
@@ -28,6 +28,26 @@ def is_out_of_memory(error: BaseException) -> bool:
     """
     named = any(kind.__name__ == "OutOfMemoryError" for kind in type(error).__mro__)  # of torch and CuPy
     return named or isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)  # of JAX
+
+
+@contextmanager
+def device_room(purpose: str) -> Iterator[None]:
+    """Work on a device that cannot be done in smaller blocks: a lack of memory is named with its purpose.
+
+    Examples
+    --------
+    >>> with device_room("to solve for 9 unknowns"):
+    ...     raise MemoryError
+    Traceback (most recent call last):
+        ...
+    ringlet.errors.BudgetError: the device has no memory left to solve for 9 unknowns; free some, or give a smaller rank
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise BudgetError(f"the device has no memory left {purpose}; free some, or give a smaller rank") from error
 
 
 @dataclass

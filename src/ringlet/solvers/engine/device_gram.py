@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.arrays import Place, namespace, place_of
+from ringlet.arrays import Place, device_room, namespace, place_of
 from ringlet.ring.arrays import Array64, Mapper
 from ringlet.ring.chain import Core, unfold
 from ringlet.ring.gram import COMPARED_SLICES, GramChain, KroneckerSum
@@ -111,10 +111,11 @@ class DeviceGrams(GramChain):
     def without(self, k: int) -> DeviceSum:  # type: ignore[override]
         """Gram matrix of the subchain of all cores but k."""
         xp, at = self.xp, (k - self._first_mode) % len(self._cores)
-        left, right = (
-            xp.take(xp.concat([products, xp.matrix_transpose(products)]), self._both, axis=0)
-            for products in (self._product(at, reverse=reverse) for reverse in (False, True))
-        )
+        with device_room(f"for the Gram matrix of mode {k}"):
+            left, right = (
+                xp.take(xp.concat([products, xp.matrix_transpose(products)]), self._both, axis=0)
+                for products in (self._product(at, reverse=reverse) for reverse in (False, True))
+            )
         return DeviceSum(left, right, self.place)
 
     def unfolding_gram(self, k: int) -> Array64:

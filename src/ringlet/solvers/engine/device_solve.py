@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.amounts import format_bytes
-from ringlet.arrays import Place, is_out_of_memory
-from ringlet.errors import BudgetError
+from ringlet.arrays import Place, device_room
 from ringlet.ring.arrays import Array64
 from ringlet.solvers.engine.core_plan import cut
 from ringlet.solvers.engine.device_gram import DeviceSum
@@ -97,15 +96,8 @@ class DeviceSolve:
 
     def _factored(self, rows: Any, shift: float) -> Any:
         gram = self.gram
-        try:
+        with device_room(f"to solve for {gram.size} unknowns, about {format_bytes(3 * 8 * gram.size**2)}"):
             return solved(gram.place.xp, gram.dense(max(RELATIVE_RIDGE * gram.norm + shift, LEAST_SHIFT)), rows)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            raise BudgetError(
-                f"the device has no memory left to solve for {gram.size} unknowns, about "
-                f"{format_bytes(3 * 8 * gram.size**2)}; free some, or give a smaller rank"
-            ) from error
 
     def _conjugate(self, rows: Any, shifts: float | Array64) -> Any:
         """As `conjugate_solve`: blocks of the same rows end at the same steps, many of them in one product."""
