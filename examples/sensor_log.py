@@ -63,7 +63,7 @@ print(fit)
 # %%
 # A week of one place:
 
-fig, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(7, 4.4), sharex=True, layout="constrained")
 place = int(missing[:, 3].sum((1, 2)).argmax())
 axes[0].plot(log[place, 3].ravel(), ".-", color="tab:grey")
 axes[0].set(title=f"place {place}, one week, as it was logged", ylabel="counts")
@@ -85,7 +85,7 @@ print(
 # The simple rival
 # ----------------
 # Most people would interpolate every series with pandas. We help it: counts of 0 and
-# 999 are removed first, which Ringlet was not told. A second rival takes the median of
+# 999 are removed first. Ringlet has to find them. A second rival takes the median of
 # the same hour in the other weeks.
 
 helped = np.where(wrong, np.nan, log)

@@ -75,9 +75,9 @@ for name, estimate in results.items():
 # %%
 # Errors are in standard deviations of the cube. One of the damaged bands:
 
-fig, axes = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(6, 6), layout="constrained")
 for axis, (name, values) in zip(
-    axes,
+    axes.flat,
     {"truth": truth, "damaged": cube, "Ringlet": mended, "rival": rival}.items(),
     strict=True,
 ):
