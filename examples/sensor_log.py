@@ -67,7 +67,9 @@ fig, axes = plt.subplots(2, 1, figsize=(7, 4.4), sharex=True, layout="constraine
 place = int(missing[:, 3].sum((1, 2)).argmax())
 axes[0].plot(log[place, 3].ravel(), ".-", color="tab:grey")
 axes[0].set(title=f"place {place}, one week, as it was logged", ylabel="counts")
-axes[1].plot(truth[place, 3].ravel(), color="tab:grey", label="truth")
+axes[1].plot(
+    truth[place, 3].ravel(), color="tab:grey", linewidth=4, alpha=0.5, label="truth"
+)
 axes[1].plot(filled[place, 3].ravel(), color="tab:blue", label="filled")
 axes[1].set(title="filled", ylabel="counts", xlabel="hour of the week")
 axes[1].legend()
