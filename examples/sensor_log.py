@@ -54,7 +54,7 @@ log[wrong] = rng.choice([0, 999], wrong.sum())
 # %%
 # The fit
 # -------
-# Nothing is chosen. The fit finds its own rank, and which entries to believe.
+# Nothing is chosen. The fit finds its own rank, and which entries to trust.
 
 fit = ringlet.decompose(log)
 filled = fit.restored()

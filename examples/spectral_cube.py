@@ -92,5 +92,5 @@ for axis, (name, values) in zip(
 # %%
 # Bands of a scene depend on each other, and so do its places. The ring uses both, so
 # stripes are filled. A detector that is stuck at one value is found, too. If it still
-# has a little noise, the fit may believe it. Mark such columns as missing first: their
+# has a little noise, the fit may trust it. Mark such columns as missing first: their
 # standard deviation is far below that of the others.
