@@ -5,6 +5,7 @@
 
 from dataclasses import dataclass, field
 
+import array_api_strict
 import numpy as np
 import pandas
 
@@ -75,6 +76,8 @@ NUMBERS = WIDTH | {"zero", "negative", "minus infinity", "not a number"}
 FACTOR = frozenset({"negative", "bytes"})  # the bytes are a sequence of one number
 FROM_END = frozenset({"zero", "negative"})
 MANY = np.random.default_rng(0).random((3, 4, 3))
+STACK = ringlet.decompose_many(MANY, 2)
+THERE = array_api_strict.asarray(MANY[0], device=array_api_strict.Device("device1"))
 TABLE = pandas.DataFrame({"a": [0, 1], "b": [1.0, 2.0]})
 
 
@@ -264,6 +267,12 @@ ARGUMENTS = (
         where="decompose_many",
         said="mask|does not exist|file can have this name|too long|path",
     ),
+    Argument(
+        "index",
+        lambda value: STACK[value],
+        WHOLE | FROM_END | FLAG,
+        where="ManyRings",
+    ),
     Argument("device", lambda value: decompose(X, 2, device=value), where="decompose", said="device"),
     Argument("refine", lambda value: FIT.restored(refine=value), frozenset({"function", "type"}), where="Fit.restored"),
     Argument("detail", lambda value: FIT.restored(detail=value), FLAG, where="Fit.restored"),
@@ -294,6 +303,10 @@ BAD_DATA = {
     "numbers that float64 cannot work with": X * 1e-320,
     "a table without rows": TABLE[:0],
     "a series": TABLE["b"],
+    "a list of arrays on a device": [THERE, THERE],
+    "an array on a device of one mode": THERE[0, :],
+    "an array on a device with an infinite entry": THERE * np.inf,
+    "truth values on a device": THERE > 0.5,
 }
 BAD_MASKS = {
     "whole numbers": np.ones(X.shape, int),
