@@ -76,6 +76,29 @@ def test_hdf5_files_that_lead_to_others_are_refused_by_name_unless_allowed(secre
     np.testing.assert_array_equal(load(secret / "in.h5", key=key, follow_links=True).array, SECRET)
 
 
+@pytest.mark.parametrize("make", WAYS)
+def test_netcdf_files_that_lead_to_others_are_refused_by_name_unless_allowed(secret, make):
+    with h5py.File(secret / "in.nc", "w") as file:
+        make(file, secret)
+        file["own"] = np.ones((2, 2))
+    for read in (load, lambda path: load_mask(f"{path}::own", (2, 2))):
+        with pytest.raises(FormatError, match=r"secret\..*follow_links=True"):
+            read(secret / "in.nc")
+    if make is not external_group:  # of which xarray reads nothing
+        np.testing.assert_array_equal(load(secret / "in.nc", key="x", follow_links=True).array, SECRET)
+
+
+def test_a_scalar_of_a_netcdf_file_leads_nowhere_either(secret):
+    with h5py.File(secret / "in.nc", "w") as file:
+        space = h5py.h5s.create(h5py.h5s.SCALAR)
+        made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        made.set_external(str(secret / "secret.bin").encode(), 0, 1)
+        h5py.h5d.create(file.id, b"s", h5py.h5t.NATIVE_UINT8, space, made)
+        file["x"] = SECRET
+    with pytest.raises(FormatError, match=r"secret\.bin.*follow_links=True"):
+        load(secret / "in.nc")
+
+
 def test_other_arrays_of_a_file_with_outside_links_are_read_by_their_key(secret):
     with h5py.File(secret / "in.h5", "w") as file:
         external_link(file, secret)

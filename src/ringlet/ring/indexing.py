@@ -6,12 +6,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.arrays import host_array
 from ringlet.errors import IndexingError
 from ringlet.ring.chain import Core
 from ringlet.ring.evaluate import dense_block, dense_points
 
-__all__ = ["are_adjacent", "basic_selectors", "evaluate_index", "in_bounds", "index_items"]
+__all__ = ["are_adjacent", "basic_selectors", "evaluate_index", "in_bounds"]
 
 IndexArray: TypeAlias = NDArray[np.intp]
 Selector: TypeAlias = int | slice | IndexArray  # what selects along one mode
@@ -44,7 +43,7 @@ def evaluate_index(cores: Sequence[Core], index: object) -> Any:
     array([3., 1.])
     """
     shape = tuple(core.shape[1] for core in cores)
-    items = list(map(_item, index_items(index)))
+    items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     selectors = _selectors(items, shape)
     if any(isinstance(selector, np.ndarray) for selector in selectors):
         return _advanced(cores, selectors, adjacent=are_adjacent(items))
@@ -61,21 +60,9 @@ def basic_selectors(index: object, shape: tuple[int, ...]) -> list[int | slice] 
     >>> basic_selectors([0, 1], (3, 4)) is None
     True
     """
-    items = list(map(_item, index_items(index)))
+    items = [_item(item) for item in (index if isinstance(index, tuple) else (index,))]
     selectors = [selector for selector in _selectors(items, shape) if not isinstance(selector, np.ndarray)]
     return selectors if len(selectors) == len(shape) else None
-
-
-def index_items(index: Any) -> tuple[Any, ...]:
-    """What an index says of modes, one after the other; arrays of other libraries as NumPy's.
-
-    Examples
-    --------
-    >>> import array_api_strict as xp
-    >>> index_items((0, xp.asarray([1, 2], device=xp.Device("device1"))))
-    (0, array([1, 2]))
-    """
-    return tuple([host_array(item, "index") for item in (index if isinstance(index, tuple) else (index,))])
 
 
 def are_adjacent(items: Sequence[Any]) -> bool:

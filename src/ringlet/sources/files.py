@@ -131,7 +131,7 @@ def load(
         if kind in ("npz", "mat"):
             return _load_named(path, kind, key, max_size)
         if kind in ("netcdf", "netcdf3"):
-            source = netcdf_tensor(path, kind, key, max_size)
+            source = netcdf_tensor(path, kind, key, rules)
             check_real(source.dtype)
             return Loaded(source, kind, key=key)
         if kind in ("csv", "parquet"):

@@ -98,7 +98,7 @@ def load_mask(
 def _stored_mask(path: Path, kind: Kind, named: str | None, rules: ReadRules) -> ArraySource | ChunkedSource:
     if kind in ("zarr", "hdf5"):
         return open_mask(path, kind, named, rules)
-    dataset = open_netcdf(path, kind, rules.max_size)
+    dataset = open_netcdf(path, kind, rules)
     return truth_source(dataset_source(str(path), dataset, choose_mask(path, dataset_shapes(dataset), named)))
 
 

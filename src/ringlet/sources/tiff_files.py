@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, FormatError, MissingDependencyError, warn
 from ringlet.sources.annotations import mode_names
-from ringlet.sources.limits import check_size
+from ringlet.sources.inflation import check_inflation
+from ringlet.sources.limits import check_size, size_limit
 
 __all__ = ["TIFF_AXES", "import_tifffile", "read_tiff"]
+
+_PLAIN = 1  # the code of strips that are not compressed
 
 # Names of the modes by the letters that tifffile has for the axes of a stack.
 TIFF_AXES = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "T": "time", "Z": "depth", "I": "page"}
@@ -44,9 +47,21 @@ def read_tiff(path: Path, max_size: float | str | None = None) -> tuple[NDArray[
         if series.dtype is None:
             raise FormatError("a picture of numbers that NumPy does not have")
         check_size(series.size * series.dtype.itemsize, max_size, path)
+        _check_segments(file, series, max_size)
         array: NDArray[Any] = series.asarray()
         names = [TIFF_AXES.get(axis, f"axis {axis}") for axis in series.axes]
     return array.astype(array.dtype.newbyteorder("="), copy=False), mode_names(names)
+
+
+def _check_segments(file: Any, series: Any, max_size: float | str | None) -> None:
+    """Refuse strips and tiles that unpack to more than is allowed; tifffile unpacks several of them at once."""
+    most = size_limit(max_size) // max(1, import_tifffile().TIFF.MAXWORKERS)
+    for page in series.pages:
+        if page is None or page.keyframe.compression == _PLAIN:
+            continue
+        for offset, count in zip(page.dataoffsets, page.databytecounts, strict=False):
+            file.filehandle.seek(offset)
+            check_inflation(file.filehandle.read(count), most, "a strip or tile")
 
 
 @contextmanager
