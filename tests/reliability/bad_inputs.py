@@ -11,6 +11,7 @@ import pandas
 
 import ringlet
 from ringlet import AWRTRD, SAWRTRD, DaskExecutor, TensorRing, baselines, complete, decompose, plan, restore
+from ringlet.sklearn import RingImputer, RingOutlierDetector
 from ringlet.sources.files import load
 
 VALUES = {
@@ -131,6 +132,10 @@ def _of_restore(name, takes, said=""):
 
 def _of_solver(kind, name, takes, **fixed):
     return Argument(name, lambda value: kind(**{name: value, **fixed}), takes, where=kind.__name__)
+
+
+def _of_estimator(kind, name, takes):
+    return Argument(name, lambda value: kind(**{name: value}).fit(X[0]), takes, where=kind.__name__)
 
 
 ARGUMENTS = (
@@ -278,6 +283,19 @@ ARGUMENTS = (
     Argument("detail", lambda value: FIT.restored(detail=value), FLAG, where="Fit.restored"),
     Argument("keep", lambda value: FIT.restored(keep=value), FLAG, where="Fit.restored"),
     Argument("axes", lambda value: PATH_FIT.plot_path(value), where="Fit.plot_path"),
+    Argument("new_slices", FIT.extend, where="Fit.extend", said="new_slices|path|does not exist|file can|too long"),
+    Argument(
+        "mask",
+        lambda value: FIT.extend(X, mask=value),
+        where="Fit.extend",
+        said="mask|path|not exist|file can|too long",
+    ),
+    Argument("device", lambda value: plan((5, 4, 3), 2, device=value), where="plan", said="device"),
+    Argument("device", RING.to, where="TensorRing.to", said="device"),
+    _of_estimator(RingImputer, "modes", frozenset()),
+    _of_estimator(RingImputer, "rank", BONDS),
+    _of_estimator(RingImputer, "solver", frozenset()),
+    _of_estimator(RingOutlierDetector, "contamination", frozenset()),
     _of_solver(baselines.TRSVD, "start_mode", FROM_ZERO),
     _of_solver(baselines.LpTRC, "epsilon", POSITIVE),
     Argument("amount", lambda value: ringlet.budget(value), where="budget"),
