@@ -322,6 +322,7 @@ BAD_DATA = {
     "a table without rows": TABLE[:0],
     "a series": TABLE["b"],
     "a list of arrays on a device": [THERE, THERE],
+    "a list of masked arrays": [np.ma.array(X[0], mask=X[0] > 0.5), X[0]],
     "an array on a device of one mode": THERE[0, :],
     "an array on a device with an infinite entry": THERE * np.inf,
     "truth values on a device": THERE > 0.5,
