@@ -132,9 +132,7 @@ def _check_parquet(path: Path, max_size: float | str | None) -> None:
             raise FormatError(f"its column {nested[0]!r} holds several values in a row; a table of single ones is read")
         texts = [one.name for one in fields if is_text(one.type)]
         size = 0
-        packed = (
-            pyarrow.parquet.ParquetFile(file, read_dictionary=texts).read(texts, use_threads=False) if texts else None
-        )
+        packed = pyarrow.parquet.ParquetFile(file, read_dictionary=texts).read(texts) if texts else None
         for column in () if packed is None else packed.columns:
             for chunk in column.chunks:
                 lengths = pyarrow.compute.binary_length(chunk.dictionary)
