@@ -6,6 +6,7 @@ its device, is given.
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,10 @@ class Place:
     def solves(self) -> bool:
         """Whether equations are solved there: a device of its own that has float64."""
         return not self.on_host and self.has(np.dtype(np.float64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by the name of the library: modules cannot be."""
+        return _place_again, (self.xp.__name__, str(self.device) if self.library == "jax" else self.device)
 
     def __str__(self) -> str:
         return f"{self.device} of {self.library}"
@@ -245,6 +250,16 @@ def _device_of(like: Place, device: Any) -> Any:
     if getattr(found, "type", None) == "meta":
         raise ValueError("it holds no entries")
     return found
+
+
+def _place_again(module: str, device: Any) -> Place:
+    """A place that was pickled, where its library is installed and has that device."""
+    found = device
+    if module.endswith("jax.numpy"):
+        import jax
+
+        found = next(one for one in jax.devices(device.partition(":")[0]) if str(one) == device)
+    return Place(import_module(module), found)
 
 
 def _is_traced(given: Any) -> bool:
