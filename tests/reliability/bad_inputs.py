@@ -347,6 +347,9 @@ BAD_INDICES = {
     "floats": np.array([0.0, 1.0]),
     "a new axis": (None, 0),
     "a step of zero": slice(None, None, 0),
+    "a slice to a fraction": slice(0, 2.5),
+    "a slice of texts": (0, slice("a", "b")),
+    "a slice by a fraction": (..., slice(None, None, 1.5)),
 }
 _VERBS = {"decompose": lambda x, **more: decompose(x, 2, **more), "complete": complete, "restore": restore}
 _VIEWS = ("weights", "residuals", "zscores", "outliers", "uncertainty", "restored")
@@ -364,6 +367,14 @@ ARRAYS = [
     *(
         (f"Fit.{view}(index) {kind}", Argument("index", getattr(FIT, view), where=view, said="ind(ex|ices)"), value)
         for view in _VIEWS
+        for kind, value in BAD_INDICES.items()
+    ),
+    *(
+        (
+            f"TensorRing[index] {kind}",
+            Argument("index", FIT.ring.__getitem__, said="ind(ex|ices)|newaxis|step of a slice"),
+            value,
+        )
         for kind, value in BAD_INDICES.items()
     ),
 ]

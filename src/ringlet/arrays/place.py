@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 
-__all__ = ["Place", "host_array", "host_index", "is_foreign", "like_given", "named_place", "namespace", "place_of"]
+__all__ = ["Place", "host_array", "is_foreign", "like_given", "named_place", "namespace", "place_of"]
 
 _DTYPES = (
     *("float32", "float64", "float16", "bool", "uint8", "int8"),
@@ -185,20 +185,6 @@ def host_array(given: Any, name: str = "data") -> Any:
     """
     place = place_of(given, name)
     return given if place is None else place.fetch(given)
-
-
-def host_index(index: Any) -> Any:
-    """An index of which arrays of other libraries than NumPy are NumPy's.
-
-    Examples
-    --------
-    >>> import array_api_strict as xp
-    >>> host_index((0, xp.asarray([1, 2], device=xp.Device("device1"))))
-    (0, array([1, 2]))
-    """
-    if isinstance(index, tuple):
-        return tuple([host_array(item, "index") for item in index])
-    return host_array(index, "index")
 
 
 def like_given(values: NDArray[Any], given: Any) -> Any:
