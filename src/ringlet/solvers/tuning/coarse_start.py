@@ -21,7 +21,6 @@ from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
-from ringlet.solvers.tuning.bond_expansion import start_rank
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.judging import judge_for
 from ringlet.solvers.tuning.path import CoarseStart, PathRun
@@ -103,7 +102,7 @@ def _fitted(
     if most < sum(source.shape):  # no room for any ring
         return None
     choice = replace(problem.choice, parameters=most)
-    rank = start_rank(source.shape, most)
+    rank = choice.start_rank(source.shape, most)
     coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
     held = hold_out(coarse, policy)
     beside = holdout_memory(source.shape, stored=False)
