@@ -1,4 +1,4 @@
-"""Automatic fits as the driver sees them: entries are held out, and what they say decides."""
+"""Automatic fits as the driver sees them: settings are chosen by the error at held-out entries."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager

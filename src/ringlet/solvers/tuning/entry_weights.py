@@ -27,7 +27,7 @@ __all__ = ["EntryWeights"]
 
 @dataclass(frozen=True)
 class EntryWeights:
-    """Decides which entries count, and how.
+    """Decides which entries count, and how, by the error at held-out entries.
 
     Attributes
     ----------
@@ -88,9 +88,10 @@ class EntryWeights:
     def recounted(self, path: Path, number: int, counting: Counting) -> Path:
         """Count entries in another way, if some sweeps lead to a better ring than as many in the present one.
 
-        Doubted entries may count after all, by least squares or weighed by a kernel like all others. Held-out entries
-        are asked, also the doubted ones: wrong ones cannot be foretold, and a ring that has learned some is worse at
-        all others. Where nobody judges, least squares may replace the kernel: what is rare need not be wrong.
+        Doubted entries may count after all, by least squares or weighed by a kernel like all others. The error at all
+        held-out entries decides, the doubted ones included: wrong entries cannot be predicted, and a ring that has
+        learned some is worse at all others. Where entries are not judged, least squares may replace the kernel: what is
+        rare need not be wrong.
         """
         policy, judgement, found = self.policy, path.judgement, []
         if judgement is None:

@@ -1,7 +1,7 @@
 """What follows a sweep of an automatic fit: a path of ever larger rings, of which held-out entries choose the best.
 
 The ring grows from rung to rung, to the bonds that promise most for their size, and always goes on. On the way
-penalties are tuned and entries are judged anew. The path ends where the ring may not be larger, or when two rungs in a
+penalties are tuned and entries are judged again. The path ends where the ring may not be larger, or when two rungs in a
 row were no better than the best one. That one is swept on until it settles, and a last time or two with all entries.
 
 Every round of the driver is one sweep that continues from the last: nothing is fitted twice.
@@ -159,7 +159,7 @@ class PathRules:
         return replace(path, rungs=rungs).moved(idle_rungs=path.at.idle_rungs + 1)
 
     def _enough(self, path: Path) -> bool:
-        """Whether the ring is as good as was asked for, or describes the data exactly."""
+        """Whether the ring is as good as the target, or describes the data exactly."""
         choice, trials, now = self.whole.choice, path.trials, path.now
         if choice is not None and choice.psnr is not None:
             return trials.validator.psnr(now.state.cores, choice) >= choice.psnr
