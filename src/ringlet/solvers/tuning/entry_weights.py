@@ -24,6 +24,8 @@ from ringlet.solvers.tuning.validator import HeldOut, Validator
 
 __all__ = ["EntryWeights"]
 
+_HOPELESS = 1e3  # data ranges: one entry so far from another outweighs all others in least squares, which are not tried
+
 
 @dataclass(frozen=True)
 class EntryWeights:
@@ -101,8 +103,12 @@ class EntryWeights:
             may_change = policy.readmits and path.at.counting is Counting.BELIEVED and judgement.doubts
         if not may_change:
             return path
-        start = replace(path.now.state, narrowest=0.0)
-        for one in (path, self.counted(path, counting)):
+        start, changed = replace(path.now.state, narrowest=0.0), self.counted(path, counting)
+        algorithm = changed.trials.algorithm
+        survey, far = algorithm.problem.survey, _HOPELESS * algorithm.scale.data_range
+        if counting is Counting.ALIKE and survey.maximum - survey.minimum >= far:
+            return path
+        for one in (path, changed):
             now = one.trials.swept(start, number, Trial.COUNTING, policy.counting_sweeps)
             one.trials.algorithm.engine.close()
             found.append(replace(one, now=now))
