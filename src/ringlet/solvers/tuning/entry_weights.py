@@ -90,12 +90,10 @@ class EntryWeights:
     def recounted(self, path: Path, number: int, counting: Counting) -> Path:
         """Count entries in another way, if some sweeps lead to a better ring than as many in the present one.
 
-        Doubted entries may count after all, by least squares or weighed by a kernel like all others. The error at all
-        held-out entries decides, the doubted ones included: wrong entries cannot be predicted, and a ring that has
-        learned some is worse at all others. Where entries are not judged, least squares may replace the kernel: what is
-        rare need not be wrong.
+        Where entries are judged, doubted ones may count after all, by least squares or weighed by a kernel like all
+        others. Where they are not, least squares may replace the kernel: what is rare need not be wrong.
         """
-        policy, judgement, found = self.policy, path.judgement, []
+        policy, judgement = self.policy, path.judgement
         if judgement is None:
             chooses = policy.chooses_least_squares and path.trials.algorithm.settings.tunes_width
             may_change = chooses and path.at.counting is Counting.WEIGHED
@@ -103,7 +101,7 @@ class EntryWeights:
             may_change = policy.readmits and path.at.counting is Counting.BELIEVED and judgement.doubts
         if not may_change:
             return path
-        start, changed = replace(path.now.state, narrowest=0.0), self.counted(path, counting)
+        start, changed, found = replace(path.now.state, narrowest=0.0), self.counted(path, counting), []
         algorithm = changed.trials.algorithm
         survey, far = algorithm.problem.survey, _HOPELESS * algorithm.scale.data_range
         if counting is Counting.ALIKE and survey.maximum - survey.minimum >= far:
@@ -113,13 +111,20 @@ class EntryWeights:
             one.trials.algorithm.engine.close()
             found.append(replace(one, now=now))
         usual, other = found
+        return other if self._better(other, usual) else usual
+
+    def _better(self, other: Path, usual: Path) -> bool:
+        """Whether another way to count entries is so much better than the usual one that the path takes it.
+
+        The error at all held-out entries decides, the doubted ones included: wrong entries cannot be predicted, and a
+        ring that has learned some is worse at all others.
+        """
+        policy, judgement = self.policy, usual.judgement
         if judgement is None:
-            better = path.trials.compare(other.now, usual.now).gain >= policy.least_squares_gain_db
-        else:
-            residuals = other.now.residuals, usual.now.residuals
-            certainty = self.unjudged.certainty_with_doubted(*residuals, judgement.weights)
-            better = certainty > (policy.sure if counting is Counting.WEIGHED else -policy.no_worse)
-        return other if better else usual
+            return usual.trials.compare(other.now, usual.now).gain >= policy.least_squares_gain_db
+        residuals = other.now.residuals, usual.now.residuals
+        certainty = self.unjudged.certainty_with_doubted(*residuals, judgement.weights)
+        return certainty > (policy.sure if other.at.counting is Counting.WEIGHED else -policy.no_worse)
 
     def counted(self, path: Path, counting: Counting) -> Path:
         """Go on with the entries that count; in the last sweeps those that were held out are among them."""
