@@ -108,7 +108,8 @@ class FitRequest:
             status, history = drive(run, solver.stop_rule(), RunOptions(seen, line, kept, deadline))
             found, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
             if not isinstance(found, RingSnapshot):
-                return Estimate(None, status, history, found.tensor())
+                dense = found.tensor()
+                return Estimate(None, status, history, dense if home is None else home.give(dense))
             ring = TensorRing(found.ring().cores, names=source.names, units=source.units).at(home)
             fit = Fit(ring, status, history, source, found.kernel, missing_share=1 - observed, _labels=labels)
             if not (isinstance(found, RobustSnapshot) and isinstance(solver, RobustRing)):
