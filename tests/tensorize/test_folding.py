@@ -188,7 +188,7 @@ def test_other_wrong_arguments_are_refused_by_name():
 
 @pytest.mark.parametrize("size", [10**6, 10**9])
 def test_what_no_machine_holds_is_refused(size):
-    with pytest.raises(BudgetError, match="the folded tensor of shape .* does not fit into memory"):
+    with pytest.raises(BudgetError, match=r"the folded tensor of shape .* does not fit into memory"):
         ringlet.fold(np.zeros((4, 3)), [(size, size), None])
 
 
