@@ -20,6 +20,7 @@ _PRIOR = 0.2  # weight of the variance of all entries in the local one, whose ow
 _PRIOR_ENTRIES = 28.0  # entries in both priors; where windows are small, the rest is the variance of other slices
 _SLICE_ENTRIES = 20.0  # entries of all slices that count in the scale of one
 _LEAST_ERROR = 0.1  # of the typical error: smaller ones count as this, so that those of exactly zero say little
+_ROUNDING = 2.0**-23  # of the data's range, in float32: where typical errors are as small, slices do not differ
 _MEDIAN_ENTRIES = 1 << 16  # about, of which the typical error is the median
 _TINY = 1e-30
 
@@ -43,7 +44,7 @@ class SliceScales:
         Parameters
         ----------
         errors, weights : float32 arrays
-            Entries count by their weights.
+            Errors in units of the data's range; entries count by their weights.
         modes : sequence of int
             Whose slices have scales.
 
@@ -58,7 +59,7 @@ class SliceScales:
         total = float(weights.sum(dtype=np.float64))
         known = sizes[weights > 0]
         typical = float(np.median(known[:: 1 + known.size // _MEDIAN_ENTRIES])) if known.size else 0.0
-        if not _LEAST_ERROR * typical > _TINY or not modes:
+        if typical < _ROUNDING or not modes:
             return cls()
         logs = np.log(np.maximum(sizes, np.float32(_LEAST_ERROR * typical), out=sizes), out=sizes)
         logs -= np.float32(np.sum(weights * logs, dtype=np.float64) / total)

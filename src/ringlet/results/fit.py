@@ -94,7 +94,7 @@ class Fit(EntryViews):
         return card("Fit", self._facts(), self.history)
 
     def _facts(self) -> Facts:
-        """What a summary says. Data in a store are not read for it."""
+        """The facts of a summary. Data in a store are not read for it."""
         facts = _model_facts(self.ring.shape, self.ring, self.status)
         facts += [*history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
         if isfinite(self.validation):
@@ -328,11 +328,11 @@ class Estimate:
     ring: TensorRing | None
     status: Status
     history: tuple[SweepRecord, ...]
-    _dense: NDArray[Any] | None = None
+    _dense: Any = None
 
     @cached_property
-    def tensor(self) -> NDArray[Any]:
-        """The dense estimate, in the data's units."""
+    def tensor(self) -> Any:
+        """The dense estimate, in the data's units, an array of the library of the data."""
         return np.asarray(self.ring) if self._dense is None else self._dense
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a fit tells of itself: the report of a sweep, the history, the state that callbacks see, and how it ended."""
+"""Records of a fit: the report of a sweep, the history, the state that callbacks get, and how it ended."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -180,7 +180,7 @@ class Snapshot(Protocol):
 
 @dataclass(frozen=True)
 class State:
-    """What a callback sees after a sweep. `ring` and `tensor` are made only when they are asked for."""
+    """What a callback sees after a sweep. `ring` and `tensor` are made only when they are used."""
 
     sweep: int
     record: SweepRecord
@@ -196,9 +196,10 @@ class State:
         return None if ring is None else TensorRing(ring.cores, names=self._names, units=self._units).at(self._place)
 
     @property
-    def tensor(self) -> NDArray[Any]:
-        """The dense estimate after this sweep."""
-        return self._snapshot.tensor()
+    def tensor(self) -> Any:
+        """The dense estimate after this sweep, an array of the library of the data."""
+        dense = self._snapshot.tensor()
+        return dense if self._place is None else self._place.give(dense)
 
 
 Callback: TypeAlias = Callable[[State], object]

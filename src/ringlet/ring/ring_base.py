@@ -18,7 +18,7 @@ __all__ = ["RingBase"]
 
 
 class RingBase:
-    """The cores of a ring and what they tell at once; immutable. See `TensorRing` for the parameters."""
+    """The cores of a ring and what follows from them directly; immutable. See `TensorRing` for the parameters."""
 
     __slots__ = ("_cores", "_even_cores", "_host_cores", "_names", "_place", "_units")
     __array_ufunc__ = None  # a ufunc would form the dense tensor implicitly; this also lets np.float64(2) * ring work
@@ -165,7 +165,7 @@ class RingBase:
         """The same ring at the `place` of another ring; None gives NumPy arrays."""
         if place == self._place:
             return self
-        cores = self._host if place is None else [place.put(core) for core in self._host]
+        cores = self._host if place is None else [place.give(core) for core in self._host]
         return type(self)(cores, names=self._names, units=self._units)
 
     @property

@@ -1,4 +1,4 @@
-"""Fits of a given rank that stand still far from what the rank could do: recognised, and begun anew."""
+"""Restarts of fits of a given rank that stall far from the best ring of that rank."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.algorithm import FitState
-from ringlet.solvers.tuning.bond_expansion import widen
+from ringlet.solvers.tuning.bond_growth import widen
 from ringlet.solvers.tuning.path_state import Path
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 
