@@ -2,19 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import partial
 
 from ringlet.errors import ArgumentError
 from ringlet.execution import Threads
-from ringlet.solvers.base import Problem
+from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.start import measure
 from ringlet.solvers.tuning.coarse_start import coarse_start
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.judging import can_judge, judge_for, judging_memory, without_stuck_entries
 from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.slice_effects import slice_effects, slice_effects_memory
 from ringlet.solvers.tuning.validator import hold_out
 
 __all__ = ["start_automatic"]
@@ -27,9 +30,13 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
     problem = without_stuck_entries(solver, policy, problem)
+    whole, effects = problem, slice_effects(problem, solver.budget) if policy.slice_effects else None
+    if effects is not None:
+        problem = effects.taken_off(problem, working_dtype(problem.source.dtype, solver.dtype))
+        policy = replace(policy, hole_guides=False)  # the effects say what is usual there
     held = hold_out(problem, policy, solver.budget)
     shape, stored = problem.source.shape, problem.source.chunks is not None
-    beside = holdout_memory(shape, stored=stored)
+    beside = holdout_memory(shape, stored=stored) + (0 if effects is None else slice_effects_memory(shape))
     if can_judge(solver, policy, problem):
         beside += judging_memory(solver, policy, shape, stored=stored)
     with ExitStack() as stack:
@@ -37,13 +44,20 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         device = stack.enter_context(problem.open_device())
         resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
+        judge = judge_for(solver, policy, held, algorithm.scale.data_range)
+        told = None
+        if effects is not None:
+            told = partial(effects.added_to_snapshot, scale=measure(whole.source, whole.survey, whole.seed))
+            # Entries are judged as they were given: wrong ones often share a value.
+            judge = None if judge is None else replace(judge, source=whole.source, effects=effects)
         run = PathRun(
             held,
             algorithm,
             policy,
-            judge=judge_for(solver, policy, held, algorithm.scale.data_range),
+            judge=judge,
             place=lambda of: stack.enter_context(of.place()),
             coarse_start=partial(coarse_start, policy, solver, held.seen, threads),
+            told=told,
         )
         stack.enter_context(closing(run))
         yield run

@@ -65,6 +65,8 @@ class PathRun:
         Puts the entries of a problem on the cluster, if there is one.
     coarse_start : callable
         Gives a ring to begin with, and penalties; or None. It is told the time by which the fit should end.
+    told : callable, optional
+        Makes of what was found what is told of the data, where something was taken off them before.
     """
 
     def __init__(
@@ -75,12 +77,14 @@ class PathRun:
         judge: Judge | None = None,
         place: Callable[[Problem], Placement | None] = lambda _: None,
         coarse_start: Callable[[float], CoarseStart | None] = lambda _: None,
+        told: Callable[[RobustSnapshot], RobustSnapshot] | None = None,
     ) -> None:
         solver, scale, whole = algorithm.settings, algorithm.scale, held.whole
         self._held, self._whole, self._scale, self._policy = held, whole, scale, policy
         self._place, self._coarse_start = place, coarse_start
         self._hurried: RunState | None = None  # the state when the time ran out
         self._deadline = inf
+        self._told = told
         self._ends = solver.tol > 0  # tol=0 asks for all sweeps
         first = algorithm.init()
         if solver.ridge == "auto":
@@ -108,7 +112,7 @@ class PathRun:
         state, honest = path.now.state, None
         if path.now.residuals.size:
             honest = RingSnapshot(path.honest or state.cores, scale.data_range, empty)
-        return RobustSnapshot(
+        found = RobustSnapshot(
             state.cores,
             scale.data_range,
             empty,
@@ -120,6 +124,7 @@ class PathRun:
             unseen=self._held.mask,
             judged=self._entries.judge is not None,
         )
+        return found if self._told is None else self._told(found)
 
     def prepare(self, deadline: float) -> None:
         """Go to the coarse ring, if there is one that is better than a nearly constant tensor."""
