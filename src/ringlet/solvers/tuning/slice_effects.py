@@ -143,7 +143,7 @@ def slice_effects(problem: Problem, budget: int | None = None) -> SliceEffects |
 
 def _scattered(known: NDArray[np.bool_], mode: int) -> bool:
     """Whether most fibres of a mode that are missing lie beside one that is not: others are large holes."""
-    missing = ~known.any(axis=mode)
+    missing: NDArray[np.bool_] = np.logical_not(np.asarray(known.any(axis=mode)))
     alone = np.zeros_like(missing)
     for other in range(missing.ndim):
         beside, gone = np.moveaxis(alone, other, 0), np.moveaxis(missing, other, 0)
