@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ringlet.arrays import host_index
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.float_errors import usual_float_errors
@@ -291,6 +292,7 @@ class EntryViews(ABC):
         tiled: bool = False,
     ) -> Any:
         """Compute a block, and give it as the kind of object that was fitted. If tiled, every tile is computed once."""
+        index = host_index(index)
         chunks = self.tiles.chunks if tiled else self._entries.source.chunks
         values = evaluate(compute, index, self._entries.ring.shape, dtype, chunks)
         return labelled(self._labels, values, index, quantity)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ringlet.arrays import place_of
+from ringlet.arrays import host_index, place_of
 from ringlet.checks import allocating
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring.chain import balanced_cores
@@ -34,6 +34,7 @@ class RingEntries(RingBase):
     def __getitem__(self, key: object) -> Any:
         """Evaluate a block, with NumPy's indexing rules."""
         with allocating(f"that part of a tensor of shape {self.shape}", "index a smaller one"):
+            key = host_index(key)
             if self._place is None:
                 return evaluate_index(self._even(), key)
             selectors = basic_selectors(key, self.shape)

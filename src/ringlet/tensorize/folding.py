@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ringlet.arrays import host_array, is_foreign, like_given
 from ringlet.checks import allocating, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.tensorize.layout import Factors, Layout, layout_for, whole_number
@@ -13,7 +14,7 @@ from ringlet.tensorize.layout import Factors, Layout, layout_for, whole_number
 __all__ = ["fold", "unfold"]
 
 
-def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> NDArray[Any]:
+def fold(x: Any, factors: Sequence[Factors], *, paired: bool = False) -> Any:
     """Make a tensor of a higher order: every mode becomes several, coarse steps first.
 
     Parameters
@@ -33,7 +34,8 @@ def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> N
     array
         A view where NumPy can make one. If the factors do not fit a mode, it is filled up with missing entries:
         NaN for floats, masked ones for integers (a ``numpy.ma`` array), False for booleans, so that a
-        mask (True = observed) can be folded like its data.
+        mask (True = observed) can be folded like its data. Arrays of PyTorch, CuPy and JAX are folded on the host and
+        given back on their device, but for masked arrays.
 
     See Also
     --------
@@ -50,6 +52,8 @@ def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> N
     >>> ringlet.fold(x, [ringlet.windows(16, 8), ringlet.windows(16, 8), None], paired=True).shape
     (3969, 256, 3)
     """
+    if is_foreign(x):
+        return like_given(fold(host_array(x, "x"), factors, paired=paired), x)
     array, masked = _array_and_mask("x", x)
     layout = layout_for(array.shape, factors, paired)
     if masked is None and array.dtype.kind in "iu" and layout.padded != array.shape:
@@ -60,7 +64,7 @@ def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> N
         return _fold(layout, array, np.nan if array.dtype.kind in "fc" else 0)
 
 
-def unfold(y: ArrayLike, factors: Sequence[Factors], shape: Sequence[int], *, paired: bool = False) -> NDArray[Any]:
+def unfold(y: Any, factors: Sequence[Factors], shape: Sequence[int], *, paired: bool = False) -> Any:
     """Undo `fold`: bring the entries back to their places.
 
     Parameters
@@ -89,6 +93,8 @@ def unfold(y: ArrayLike, factors: Sequence[Factors], shape: Sequence[int], *, pa
     >>> np.array_equal(ringlet.unfold(y, factors, x.shape), x)
     True
     """
+    if is_foreign(y):
+        return like_given(unfold(host_array(y, "y"), factors, shape, paired=paired), y)
     lengths = check_sequence("shape", shape, "the length of every mode")
     layout = layout_for(tuple(whole_number("shape", length, at_least=0) for length in lengths), factors, paired)
     array, masked = _array_and_mask("y", y)

@@ -18,6 +18,7 @@ from ringlet.results.records import Rung
 from ringlet.ring.algebra import add
 from ringlet.ring.chain import Core
 from ringlet.solvers.base import Problem, first_look
+from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.run import RobustSnapshot
 from ringlet.solvers.sawrtrd.start import Scale
 from ringlet.solvers.tuning.holdout import missing_together
@@ -126,7 +127,7 @@ def slice_effects(problem: Problem, budget: int | None = None) -> SliceEffects |
         Bytes that the fit may take.
     """
     source, choice = problem.source, problem.choice
-    free = choice is not None and choice.bytes is None and choice.psnr is None and choice.still is None
+    free = choice == RankChoice()
     if not free or problem.init is not None or problem.executor is not None or not isinstance(source, ArraySource):
         return None
     shape, observed = source.shape, problem.survey.observed
