@@ -14,6 +14,7 @@ import numpy as np
 from ringlet.errors import FormatError
 from ringlet.execution import Placement
 from ringlet.results.records import RunState
+from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.solvers.base import Problem
 from ringlet.solvers.sawrtrd.algorithm import FitState
 from ringlet.solvers.tuning.judgements import Judgement
@@ -62,6 +63,12 @@ class EntryWeights:
         most = policy.judgements if whole.choice is None else int(small)
         return self.judge is not None and path.at.judgements < most
 
+    def may_judge_finally(self, path: Path) -> bool:
+        """Whether the last ring judges entries before the last sweeps, and for those who look at neighbours then."""
+        judge, entries = self.judge, prod(self.held.whole.source.shape)
+        grown = self.held.whole.choice is not None and path.judgement is not None and not self.held.guided
+        return judge is not None and judge.at_once and grown and entries <= self.policy.final_judging_entries
+
     def in_time(self, path: Path, deadline: float) -> bool:
         """Whether judging, and the next sweep on what is judged for it, will end by a time of `perf_counter`."""
         if self.judge is None or self.judge.at_once:  # seconds
@@ -77,6 +84,14 @@ class EntryWeights:
         assert self.judge is not None  # noqa: S101 - asked before
         judgement = self.judge.judge(path.now.state.cores, path.trials.algorithm.mapper)
         return self.believed(replace(path, judgement=judgement).moved(kernel=False, readmitted=False))
+
+    def judged_finally(self, path: Path, _number: int) -> Path:
+        """All entries judged by the present ring, which is the honest one; how they count stays as it is."""
+        assert self.judge is not None  # noqa: S101 - asked before
+        algorithm = path.trials.algorithm
+        last = RingSnapshot(path.now.state.cores, algorithm.scale.data_range, self.held.whole.survey.empty)
+        judgement, judged = self.judge.finally_by(last.ring(), algorithm.mapper)
+        return replace(path, judgement=judgement, judged=judged)
 
     def resumed(self, state: RunState, dtype: np.dtype[Any]) -> Judgement | None:
         """The judgement of a saved state, which has cores of this dtype; None if there was none."""

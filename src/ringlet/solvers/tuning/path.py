@@ -119,6 +119,7 @@ class PathRun:
             honest=honest,
             unseen=self._held.mask,
             judged=self._entries.judge is not None,
+            judged_beside=path.judged,
         )
 
     def prepare(self, deadline: float) -> None:
@@ -292,6 +293,8 @@ class PathRun:
             return
         if self._policy.trims_bonds and not given_rank:
             yield self._growth.trimmed
+        if self._entries.may_judge_finally(self._path):
+            yield self._entries.judged_finally
         self._path = self._with_all_entries(self._path)
 
     def _weigh(self) -> Iterator[Step]:
