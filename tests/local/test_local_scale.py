@@ -104,3 +104,9 @@ def test_modes_that_a_block_does_not_hold_whole_have_no_scales():
 def test_scales_of_errors_of_nothing_are_finite(errors):
     assert np.all(np.isfinite(SliceScales.of(errors, np.ones_like(errors), (0,)).over(errors.shape)))
     assert SliceScales.of(errors, np.zeros_like(errors), (0,)).scales == ()
+
+
+def test_errors_of_rounding_give_slices_no_scales():
+    errors = np.full((3, 400), 1e-27, np.float32)
+    errors[0, :150] = 1.0  # gross errors, most of them in one slice
+    assert SliceScales.of(errors, np.ones_like(errors), (0,)).scales == ()

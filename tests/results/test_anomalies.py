@@ -76,6 +76,16 @@ def test_clean_data_with_noise_hold_hardly_any_outliers():
     assert decompose(x, rank=3).outliers().mean() < 1e-3
 
 
+def test_equal_errors_in_data_that_a_ring_describes_exactly_are_the_only_outliers():
+    """All other errors are of rounding: their sizes say nothing of the slices."""
+    rng = np.random.default_rng(3)
+    truth = np.asarray(TensorRing([rng.standard_normal((3, n, 3)) for n in (20, 18, 15)]))
+    planted = rng.random(truth.shape) < 0.05
+    fit = decompose(truth + 30 * planted)
+    np.testing.assert_array_equal(fit.outliers(), planted)
+    np.testing.assert_allclose(fit.restored(), truth, atol=1e-3)
+
+
 def test_residuals_are_data_minus_ring_and_nan_where_nothing_is_known(ring_fit):
     np.testing.assert_allclose(ring_fit.residuals(), X - np.asarray(ring_fit.ring), rtol=1e-12)
 

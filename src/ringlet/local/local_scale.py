@@ -22,6 +22,7 @@ _SLICE_ENTRIES = 20.0  # entries of all slices that count in the scale of one
 _LEAST_ERROR = 0.1  # of the typical error: smaller ones count as this, so that those of exactly zero say little
 _SCALE_ENTRIES = 1 << 18  # about, from which the scales of slices are measured
 _LEAST_SLICES = 32  # of every other mode that are looked at for them
+_ROUNDING = 2.0**-23  # of the data's range, in float32: where typical errors are as small, slices do not differ
 _MEDIAN_ENTRIES = 1 << 16  # about, of which the typical error is the median
 _TINY = 1e-30
 
@@ -45,7 +46,7 @@ class SliceScales:
         Parameters
         ----------
         errors, weights : float32 arrays
-            Entries count by their weights.
+            Errors in units of the data's range; entries count by their weights.
         modes : sequence of int
             Whose slices have scales.
 
@@ -65,7 +66,7 @@ class SliceScales:
         total = float(weights.sum(dtype=np.float64))
         known = sizes[weights > 0]
         typical = float(np.median(known[:: 1 + known.size // _MEDIAN_ENTRIES])) if known.size else 0.0
-        if not _LEAST_ERROR * typical > _TINY:
+        if typical < _ROUNDING:
             return cls()
         logs = np.log(np.maximum(sizes, np.float32(_LEAST_ERROR * typical), out=sizes), out=sizes)
         logs -= np.float32(np.sum(weights * logs, dtype=np.float64) / total)
