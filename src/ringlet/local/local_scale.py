@@ -60,7 +60,8 @@ class SliceScales:
         if not modes:
             return cls()
         some = tuple(
-            slice(None) if mode in modes else slice(None, None, step) for mode, step in enumerate(_steps(errors.shape, modes))
+            slice(None) if mode in modes else slice(None, None, step)
+            for mode, step in enumerate(_steps(errors.shape, modes))
         )
         sizes, weights = np.abs(errors[some]), weights[some]
         total = float(weights.sum(dtype=np.float64))

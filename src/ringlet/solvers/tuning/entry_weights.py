@@ -13,6 +13,7 @@ import numpy as np
 
 from ringlet.errors import FormatError
 from ringlet.execution import Placement
+from ringlet.local.judging import ROUNDS
 from ringlet.results.records import RunState
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.solvers.base import Problem
@@ -65,9 +66,10 @@ class EntryWeights:
 
     def may_judge_finally(self, path: Path) -> bool:
         """Whether the last ring judges entries before the last sweeps, and for those who look at neighbours then."""
-        judge, entries = self.judge, prod(self.held.whole.source.shape)
-        grown = self.held.whole.choice is not None and path.judgement is not None and not self.held.guided
-        return judge is not None and judge.at_once and grown and entries <= self.policy.final_judging_entries
+        judge, whole = self.judge, self.held.whole
+        if judge is None or not judge.at_once or whole.choice is None or self.held.guided:
+            return False
+        return path.judgement is not None and prod(whole.source.shape) > self.policy.last_judging_entries
 
     def in_time(self, path: Path, deadline: float) -> bool:
         """Whether judging, and the next sweep on what is judged for it, will end by a time of `perf_counter`."""
@@ -82,7 +84,8 @@ class EntryWeights:
     def judged(self, path: Path, _number: int) -> Path:
         """Go on with least squares of what is believed, all entries judged by the present ring."""
         assert self.judge is not None  # noqa: S101 - asked before
-        judgement = self.judge.judge(path.now.state.cores, path.trials.algorithm.mapper)
+        rounds = self.policy.growing_rounds if path.at.phase is Phase.GROWING else ROUNDS
+        judgement = self.judge.judge(path.now.state.cores, path.trials.algorithm.mapper, rounds)
         return self.believed(replace(path, judgement=judgement).moved(kernel=False, readmitted=False))
 
     def judged_finally(self, path: Path, _number: int) -> Path:

@@ -119,20 +119,17 @@ class Judge:
     at_once : bool
         Whether all entries are judged at once; else tile by tile.
     sizes : TileSizes
-    rounds : int
-        In which all are judged at once, as long as the ring grows.
     """
 
     source: Source
     data_range: float
     at_once: bool = True
     sizes: TileSizes = field(default_factory=TileSizes)
-    rounds: int = ROUNDS
 
-    def judge(self, cores: Sequence[Core], mapper: Mapper = map) -> Judgement:
-        """Judge by a ring; `mapper` is used like `map`."""
+    def judge(self, cores: Sequence[Core], mapper: Mapper = map, rounds: int = ROUNDS) -> Judgement:
+        """Judge by a ring; `mapper` is used like `map`. The number of rounds counts where all are judged at once."""
         if self.at_once:
-            return WholeJudgement(self.weights(cores, mapper))
+            return WholeJudgement(self.weights(cores, mapper, rounds))
         return judge_tiles(self.source, self.data_range, cores, self.sizes)
 
     def resumed(self, state: RunState, dtype: np.dtype[np.floating]) -> Judgement | None:
@@ -148,10 +145,10 @@ class Judge:
             raise FormatError("'path.judge' of the state is no ring of the shape of the data")
         return judge_tiles(self.source, self.data_range, cores, self.sizes)
 
-    def weights(self, cores: Sequence[Core], mapper: Mapper = map) -> NDArray[np.float32]:
+    def weights(self, cores: Sequence[Core], mapper: Mapper = map, rounds: int = ROUNDS) -> NDArray[np.float32]:
         """Probability of being right for every entry, judged at once; see `JudgedPart.settled`."""
         entries = beside_ring(self.source, self._box, cores, self.data_range)
-        model, (weights,) = judge_entries([entries], mapper=mapper, rounds=self.rounds)
+        model, (weights,) = judge_entries([entries], mapper=mapper, rounds=rounds)
         return self._settled(entries, weights, model)
 
     def finally_by(self, ring: TensorRing, mapper: Mapper = map) -> tuple[Judgement, Judged]:

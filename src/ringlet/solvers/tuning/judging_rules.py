@@ -78,7 +78,8 @@ class JudgedPart:
             if not fibres.size:
                 continue
             values, ring, away, observed, marks = (
-                np.moveaxis(array, mode, -1) for array in (self.entries.values, self.entries.ring, doubted, self.known, event)
+                np.moveaxis(array, mode, -1)
+                for array in (self.entries.values, self.entries.ring, doubted, self.known, event)
             )
             places = np.unravel_index(fibres, count.shape)
             inside = away[places]

@@ -308,7 +308,9 @@ def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) 
         seen = hide(whole, mask)
     survey = first_look(seen, problem.executor)
     guided = whole is not problem.source
-    return HeldOut(replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask, guided)
+    return HeldOut(
+        replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask, guided
+    )
 
 
 def _probes(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...]) -> tuple[Probe, Probe]:
