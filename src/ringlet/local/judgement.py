@@ -1,10 +1,8 @@
 """Which entries are right: each is compared with the ring and its trusted neighbours, never with itself."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.local.layout import Layout, Tile
 from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales

@@ -128,7 +128,7 @@ class TuningPolicy:
     patience: int = 2
     too_fast_db: float = 0.7
     first_ridge: float = 0.01
-    rejudging_db: float = 4.0
+    rejudging_db: float = 6.0
     judged_at_once: int = 1 << 23
     judging_seconds: float = 3e-6
     last_judging_entries: int = 1 << 18
