@@ -32,7 +32,7 @@ _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where wrong values are atoms: few others can pass, and no right entry shall be lost
 _LEAST_SCALE = 0.5  # of the step between values: rounding errors
-_FARTHEST_SCORE, _STEPS = 40, 128  # of a table of masses, and its steps to one: more change odds by less than 2 %
+_FARTHEST_SCORE, _STEPS = 100, 64  # of a table of masses, and steps to one: what is farther off is as wrong or right
 _FAR = 1e4  # squared errors in variances; what is farther off is as wrong
 _TINY = np.float32(1e-30)
 _MOST = 1e15  # of odds and widths, so that their products stay in float32
@@ -259,7 +259,9 @@ def _masses_below(tail: float) -> Array32:
     from scipy.special import ndtr  # here, because importing it takes a fifth of a second
 
     scores = (np.arange(2 * _FARTHEST_SCORE * _STEPS + 1) + 0.5) / _STEPS - _FARTHEST_SCORE
-    return np.asarray(sum(share * ndtr(scores / width) for share, width in _parts(tail)), np.float32)
+    masses = sum(share * ndtr(scores / width) for share, width in _parts(tail)).astype(np.float32)
+    masses[0] = 0  # also of all scores below: a tiny weight of a huge value would still be seen
+    return np.asarray(masses)
 
 
 def _parts(tail: float) -> list[tuple[float, float]]:
