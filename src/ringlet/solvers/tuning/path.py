@@ -262,7 +262,7 @@ class PathRun:
     def _polished(self, tuning: Tuning) -> bool:
         """Whether the validation error has stopped falling."""
         policy, now, at = self._policy, self._path.now, self._path.at
-        little = at.gain < policy.chance_db and tuning is not Tuning.HELPED and not now.report.settling
+        little = at.gain < policy.chance_db and not now.report.settling
         idle, error = at.idle + 1 if little else 0, self._path.trials.error(now)
         self._path = self._path.moved(idle=idle)
         if error < policy.exact and at.gain < policy.rung_goes_on_db:  # nothing is left to be tuned
