@@ -106,7 +106,7 @@ def _mean_step(slices: NDArray[np.float64]) -> Callable[[NDArray[np.intp]], floa
 
 
 def _is_related(residuals: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any]], mode: int) -> bool:
-    """Whether residuals at the same place of different slices are correlated, on average or, of few slices, in pairs."""
+    """Whether residuals of different slices are correlated: on average or, where slices are few, in pairs."""
     residuals, weights = _some_entries(residuals, mode), _some_entries(weights, mode)
     squares = sum(float(np.sum(w * r**2, dtype=np.float64)) for r, w in zip(residuals, weights, strict=True))
     total = sum(float(np.sum(w, dtype=np.float64)) for w in weights)
