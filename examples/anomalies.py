@@ -57,8 +57,7 @@ report("Ringlet, fdr=0.05", found)
 # The simple rival
 # ----------------
 # Three deviations from the mean of the same hour, for every meter. And scikit-learn's
-# IsolationForest on meter, day, hour and reading; it is told the true share of
-# anomalies.
+# IsolationForest on meter, day, hour and reading; it gets the true share of anomalies.
 
 from sklearn.ensemble import IsolationForest
 
@@ -88,7 +87,7 @@ report("IsolationForest, helped", flags)
 # limit on the value finds them.
 
 one = 30
-fig, axis = plt.subplots(figsize=(9, 3), layout="constrained")
+fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 axis.plot(readings[one].ravel(), color="tab:grey", linewidth=0.7)
 where = np.flatnonzero(found[one].ravel())
 axis.plot(

@@ -73,7 +73,7 @@ for name, fit in {"cluster": there, "one machine": here}.items():
 
 pictures = {"data": x[..., 0].compute(), "ring": there.ring[..., 0]}
 pictures["truth"] = truth[..., 0]
-fig, axes = plt.subplots(1, 3, figsize=(9, 3), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(7, 2.6), layout="constrained")
 for axis, (name, picture) in zip(axes, pictures.items(), strict=True):
     axis.imshow(picture, vmin=-1, vmax=1, cmap="RdBu")
     axis.set(title=name, xticks=[], yticks=[])

@@ -50,7 +50,7 @@ for name, values in results.items():
     error = np.sqrt(np.mean((values - truth) ** 2))
     print(f"{name:13s} root mean square error {error:.3f} (noise 0.1)")
 
-fig, axis = plt.subplots(figsize=(9, 3), layout="constrained")
+fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 axis.plot(table[3, :168], ".", color="tab:grey", label="known")
 axis.plot(linear[3, :168], color="tab:orange", linewidth=0.8, label="interpolated")
 axis.plot(estimate[3, :168], color="tab:blue", label="folded")

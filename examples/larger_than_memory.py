@@ -93,13 +93,14 @@ pictures = {
     "clean store": ours[..., moment],
     "truth": slab(moment, moment + 1)[..., 0],
 }
-fig, axes = plt.subplots(1, 3, figsize=(9, 2.4), layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(7, 2.2), layout="constrained")
 for axis, (name, picture) in zip(axes, pictures.items(), strict=True):
     axis.imshow(picture, vmin=-3, vmax=3, cmap="RdBu")
     axis.set(title=name, xticks=[], yticks=[])
 
 # %%
-# Interpolation was told which values are wrong. It is fast, and enough where gaps are
-# short and the data are smooth. :doc:`/scale` has budgets, checkpoints and clusters.
+# Interpolation gets only the values that are right. It is fast, and enough where gaps
+# are short and the data are smooth. :doc:`/scale` is about budgets, checkpoints and
+# clusters.
 
 folder.cleanup()

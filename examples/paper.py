@@ -49,7 +49,7 @@ results = {
     "decompose(x)": np.asarray(ringlet.decompose(noisy, mask=observed).ring),
 }
 
-fig, axes = plt.subplots(2, 3, figsize=(10, 5.6), layout="constrained")
+fig, axes = plt.subplots(2, 3, figsize=(7.5, 4.4), layout="constrained")
 for axis, (name, picture) in zip(axes.flat, results.items(), strict=True):
     axis.imshow(np.clip(picture, 0, 1))
     axis.set(title=f"{name}, {psnr(picture, truth, 1):.1f} dB", xticks=[], yticks=[])

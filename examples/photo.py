@@ -51,12 +51,12 @@ for colour in range(3):
         fill_value=128,
     )
 
-fig, axes = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(7, 5), layout="constrained")
 pictures = {
     "truth": truth,
     "damaged": damaged,
     "Ringlet": restored,
-    "SciPy, salt and pepper dropped": rival,
+    "SciPy without 0 and 255": rival,
 }
 for axis, (name, picture) in zip(axes.flat, pictures.items(), strict=True):
     axis.imshow(np.clip(picture, 0, 255).astype(np.uint8))
@@ -65,8 +65,8 @@ for axis, (name, picture) in zip(axes.flat, pictures.items(), strict=True):
 
 # %%
 # A photo has few axes, and neighbouring pixels predict each other well: simple methods
-# are strong here. Ringlet was not told what the damage looks like. For holes in a clean
-# photo, OpenCV's ``inpaint`` is a good and faster choice.
+# are strong here. Ringlet does not know what the damage looks like. For holes in a
+# clean photo, OpenCV's ``inpaint`` is a good and faster choice.
 #
 # From the shell::
 #

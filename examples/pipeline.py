@@ -2,8 +2,8 @@
 In a scikit-learn pipeline
 ==========================
 
-Households are to be told apart by a week of their power readings. Readings are lost,
-and some are wrong. ``RingImputer`` is a step before the classifier.
+A classifier finds the kind of a household from a week of power readings. Readings are
+lost, and some are wrong. ``RingImputer`` is a step before the classifier.
 """
 
 import matplotlib.pyplot as plt
@@ -65,7 +65,7 @@ for name, score in scores.items():
 # One household, as it was measured and as the imputers fill it:
 
 household = 5
-fig, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True, layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(7, 4.6), sharex=True, layout="constrained")
 axes[0].plot(readings[household], color="tab:grey", linewidth=3, label="truth")
 axes[0].plot(damaged[household], "k.", label="measured")
 axes[1].plot(readings[household], color="tab:grey", linewidth=3, label="truth")
@@ -73,8 +73,9 @@ for name, imputer in list(imputers.items())[:2]:
     filled = imputer.fit_transform(damaged)
     axes[1].plot(filled[household], linewidth=1, label=name)
 for axis in axes:
-    axis.set(xlabel="hour of the week", ylim=(-0.5, 1.6 * readings[household].max()))
-    axis.legend(ncols=3, fontsize=8, frameon=False)
+    axis.set(ylabel="reading", ylim=(-0.5, 1.6 * readings[household].max()))
+    axis.legend(ncols=3, frameon=False)
+axes[1].set_xlabel("hour of the week")
 
 # %%
 # Rows are judged one by one, so a wrong reading of one household does not spoil

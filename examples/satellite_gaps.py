@@ -75,19 +75,22 @@ for name, estimate in results.items():
 # %%
 # One map, and the result of each method:
 
-fig, axes = plt.subplots(1, 4, figsize=(13, 3.2), sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    2, 2, figsize=(7, 5), sharex=True, sharey=True, layout="constrained"
+)
 maps = {"truth": truth, "measured": sky, **results}
-for axis, (name, values) in zip(axes, maps.items(), strict=True):
+for axis, (name, values) in zip(axes.flat, maps.items(), strict=True):
     drawn = axis.pcolormesh(
         lon, lat, values[31], vmin=truth[31].min(), vmax=truth[31].max(), cmap="turbo"
     )
-    axis.set(title=name, xlabel="longitude")
-axes[0].set_ylabel("latitude")
+    axis.set(title=name)
+fig.supxlabel("longitude", fontsize="medium")
+fig.supylabel("latitude", fontsize="medium")
 fig.colorbar(drawn, ax=axes, label="K")
 
 # %%
-# Interpolation believes the cold edges and spreads them into the gaps. The ring sees
-# that no other map supports them. Every pixel has a standard error:
+# Interpolation spreads the cold edges into the gaps. The ring does not: no other map
+# supports them. Every pixel has a standard error:
 
 sigma = fit.uncertainty(31)
 print(

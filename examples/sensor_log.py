@@ -54,7 +54,7 @@ log[wrong] = rng.choice([0, 999], wrong.sum())
 # %%
 # The fit
 # -------
-# Nothing is chosen. The fit finds its own rank, and which entries to believe.
+# Nothing is chosen. The fit finds its own rank, and which entries to trust.
 
 fit = ringlet.decompose(log)
 filled = fit.restored()
@@ -63,11 +63,13 @@ print(fit)
 # %%
 # A week of one place:
 
-fig, axes = plt.subplots(2, 1, figsize=(9, 5), sharex=True, layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(7, 4.4), sharex=True, layout="constrained")
 place = int(missing[:, 3].sum((1, 2)).argmax())
 axes[0].plot(log[place, 3].ravel(), ".-", color="tab:grey")
 axes[0].set(title=f"place {place}, one week, as it was logged", ylabel="counts")
-axes[1].plot(truth[place, 3].ravel(), color="tab:grey", label="truth")
+axes[1].plot(
+    truth[place, 3].ravel(), color="tab:grey", linewidth=4, alpha=0.5, label="truth"
+)
 axes[1].plot(filled[place, 3].ravel(), color="tab:blue", label="filled")
 axes[1].set(title="filled", ylabel="counts", xlabel="hour of the week")
 axes[1].legend()
@@ -85,7 +87,7 @@ print(
 # The simple rival
 # ----------------
 # Most people would interpolate every series with pandas. We help it: counts of 0 and
-# 999 are removed first, which Ringlet was not told. A second rival takes the median of
+# 999 are removed first. Ringlet has to find them. A second rival takes the median of
 # the same hour in the other weeks.
 
 helped = np.where(wrong, np.nan, log)

@@ -75,9 +75,9 @@ for name, estimate in results.items():
 # %%
 # Errors are in standard deviations of the cube. One of the damaged bands:
 
-fig, axes = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(6, 6), layout="constrained")
 for axis, (name, values) in zip(
-    axes,
+    axes.flat,
     {"truth": truth, "damaged": cube, "Ringlet": mended, "rival": rival}.items(),
     strict=True,
 ):
@@ -92,5 +92,5 @@ for axis, (name, values) in zip(
 # %%
 # Bands of a scene depend on each other, and so do its places. The ring uses both, so
 # stripes are filled. A detector that is stuck at one value is found, too. If it still
-# has a little noise, the fit may believe it. Mark such columns as missing first: their
+# has a little noise, the fit may trust it. Mark such columns as missing first: their
 # standard deviation is far below that of the others.

@@ -68,14 +68,14 @@ for name, estimate, mask in (
         f"moving pixels: precision {precision:.0%}, recall {recall:.0%}",
     )
 
-fig, axes = plt.subplots(1, 4, figsize=(13, 2.6), layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(7, 5), layout="constrained")
 pictures = {
     "a frame": video,
     "background": background,
     "moving": moving * 255.0,
     "median over time": median,
 }
-for axis, (name, values) in zip(axes, pictures.items(), strict=True):
+for axis, (name, values) in zip(axes.flat, pictures.items(), strict=True):
     axis.imshow(values[..., 20], cmap="gray", vmin=0, vmax=255)
     axis.set(title=name, xticks=[], yticks=[])
 

@@ -76,10 +76,10 @@ rival = [
 ]
 print(f"running median: error {np.mean(rival):.2f} degrees")
 
-fig, axis = plt.subplots(figsize=(8, 3), layout="constrained")
-axis.plot(range(30, 60), rival, label="running median")
-axis.plot(range(30, 60), errors, label="extended fit")
-axis.set(xlabel="day", ylabel="error, degrees", ylim=(0, None))
+fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
+axis.semilogy(range(30, 60), rival, label="running median")
+axis.semilogy(range(30, 60), errors, label="extended fit")
+axis.set(xlabel="day", ylabel="error, degrees")
 axis.legend()
 
 # %%

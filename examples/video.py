@@ -56,21 +56,21 @@ rival = gaussian_filter(np.where(good, damaged, 0.0), width) / np.maximum(
     gaussian_filter(good.astype(float), width), 1e-6
 )
 
-fig, axes = plt.subplots(1, 4, figsize=(13, 2.9), layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(7, 5.6), layout="constrained")
 films = {
     "truth": truth,
     "damaged": np.where(known, damaged, 0),
     "Ringlet": restored,
     "Gaussian means": rival,
 }
-for axis, (name, film) in zip(axes, films.items(), strict=True):
+for axis, (name, film) in zip(axes.flat, films.items(), strict=True):
     axis.imshow(np.clip(film[..., 8], 0, 255).astype(np.uint8))
     score = "" if name == "truth" else f", {psnr(film, truth, 255):.1f} dB"
     axis.set(title=name + score, xticks=[], yticks=[])
 
 # %%
-# The rival was told what wrong values look like. It blurs, and the ring does not: it
-# sees that one frame is much like the next. Fast motion is harder for a ring than for
+# The rival knows which values are wrong. It blurs, and the ring does not: it uses that
+# one frame is much like the next. Fast motion is harder for a ring than for
 # local means.
 #
 # From the shell::

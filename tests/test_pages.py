@@ -136,6 +136,37 @@ def test_the_history_of_benchmarks_has_this_version():
     assert ringlet.__version__ in [json.loads(line)["version"] for line in lines]
 
 
+DECISIONS = ROOT / "docs" / "decisions"
+RECORDS = sorted(DECISIONS.glob("0*.md"))
+STATUS = re.compile(r"accepted|rejected|superseded by \[(\d{4})\]\(([^)]+)\)( in part)?")
+
+
+def status(text):
+    """What became of a decision, as the list of all says it, and the file of the record that superseded it."""
+    found = STATUS.match(text)
+    assert found, text
+    number, file, part = found.groups()
+    return (found[0], None) if number is None else (f"superseded by {number}{part or ''}", file)
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem[:4])
+def test_every_decision_has_the_same_parts_and_stands_in_the_list(path):
+    text, number = path.read_text(encoding="utf-8"), path.stem[:4]
+    title = re.match(rf"# {number}: (.*)\n", text)[1]
+    headings = re.findall(r"^## (.*)$", text, re.M)
+    assert headings[:3] == ["Context", "Decision", "Evidence"]
+    assert headings[-1] == "Status"
+    now, other = status(text.rpartition("## Status\n\n")[2])
+    assert other is None or (DECISIONS / other).exists()
+    row = f"| [{number}]({path.name}) | {title} | {now} | "
+    assert row in (DECISIONS / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_list_of_decisions_names_no_others():
+    rows = re.findall(r"^\| \[(\d{4})\]", (DECISIONS / "README.md").read_text(encoding="utf-8"), re.M)
+    assert rows == [path.stem[:4] for path in RECORDS]
+
+
 @pytest.mark.parametrize("name", [name for name in ringlet.__all__ if name not in ("baselines", "errors")])
 def test_every_public_name_is_in_the_reference(name):
     reference = (ROOT / "docs" / "reference" / "python.rst").read_text(encoding="utf-8")

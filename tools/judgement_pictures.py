@@ -34,7 +34,7 @@ def _save(figure: plt.Figure, path: Path) -> None:
 
 
 def _weights(photo: np.ndarray, wrong: np.ndarray, learned: ringlet.Fit, kernel: ringlet.Fit) -> plt.Figure:
-    figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(7.5, 2.8), layout="constrained")
     axes[0].imshow(photo)
     axes[0].set_title("data, a fifth is wrong")
     fits = {"doubted by the kernel": kernel, "doubted, learned": learned}
@@ -49,7 +49,7 @@ def _weights(photo: np.ndarray, wrong: np.ndarray, learned: ringlet.Fit, kernel:
 
 def _values(fit: ringlet.Fit) -> plt.Figure:
     model = fit.outlier_model
-    figure, axis = plt.subplots(figsize=(8, 3), layout="constrained")
+    figure, axis = plt.subplots(figsize=(7, 2.8), layout="constrained")
     axis.stairs(model.counts - model.wrong, model.edges, fill=True, color="tab:grey", alpha=0.6, label="judged right")
     axis.stairs(model.wrong, model.edges, fill=True, color="tab:red", label="judged wrong")
     axis.set(xlabel="value", ylabel="share of the entries", yscale="log", title="which values are wrong")
@@ -67,17 +67,15 @@ def _log() -> plt.Figure:
     log[one, stuck] = log[one, 2, 0]
     fit = ringlet.decompose(log)
     values, weights = log[one, shown].ravel(), fit.weights((one, shown)).ravel()
-    figure, axis = plt.subplots(figsize=(10, 3), layout="constrained")
+    figure, axis = plt.subplots(figsize=(8, 3.4), layout="constrained")
     axis.plot(truth[one, shown].ravel(), color="tab:grey", linewidth=3, alpha=0.5, label="truth")
     axis.plot(np.asarray(fit.ring[one, shown]).ravel(), color="tab:blue", linewidth=1, label="ring")
     found = axis.scatter(np.arange(len(values)), values, c=weights, cmap="RdYlGn", vmin=0, vmax=1, s=14)
     where = np.flatnonzero(fit.outliers((one, shown)).ravel())
     axis.plot(where, values[where], "o", markersize=10, markerfacecolor="none", color="black", label="fit.outliers()")
     figure.colorbar(found, label="weight")
-    axis.set(
-        xlabel="hour of the week", ylabel="reading", title="one of twenty sensors; it is stuck from hour 48 to 119"
-    )
-    axis.legend(frameon=False)
+    axis.set(xlabel="hour of the week", ylabel="reading", title="one of twenty sensors, stuck from hour 48 to 119")
+    axis.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.1), frameon=False)
     return figure
 
 
@@ -91,8 +89,8 @@ def _field() -> plt.Figure:
     data[wrong] = rng.uniform(-3, 6, np.count_nonzero(wrong))
     fit = ringlet.decompose(data)
     shown = {"data, 5 % are wrong": data, "weights": fit.weights(), "restored": fit.restored(), "truth": truth}
-    figure, axes = plt.subplots(1, 4, figsize=(12, 2.6), layout="constrained")
-    for axis, (title, values) in zip(axes, shown.items(), strict=True):
+    figure, axes = plt.subplots(2, 2, figsize=(7, 5.2), layout="constrained")
+    for axis, (title, values) in zip(axes.flat, shown.items(), strict=True):
         limits, colours = ((0, 1), "gray") if title == "weights" else ((-1.2, 3), "viridis")
         axis.imshow(values[..., 6], vmin=limits[0], vmax=limits[1], cmap=colours)
         axis.set(xticks=[], yticks=[], title=title)

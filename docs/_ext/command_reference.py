@@ -15,7 +15,7 @@ class CommandReference(Directive):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Sections, and in them what the command says of itself."""
+        """Sections, and in them the description of the command."""
         module, name = self.arguments[0].split(":")
         group = getattr(import_module(module), name)
         made: list[nodes.Node] = []

@@ -305,7 +305,7 @@ def plan(
     chunks : sequence of int, optional
         For data in a store: the size of a chunk along every mode.
     device : str, device or array, optional
-        A device of PyTorch, as in `decompose`, or an array of PyTorch, CuPy or JAX that lies there: a note says what
+        A device of PyTorch, as in `decompose`, or an array of PyTorch, CuPy or JAX that lies there: a note names what
         runs there, and in which precision.
 
     Returns

@@ -1,4 +1,4 @@
-"""What a caller asks for, checked, and the fit of it: the one way from arguments to a result."""
+"""Checked arguments of a caller, and the fit of them: the one way from arguments to a result."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ def default_solver(shape: Sequence[int]) -> AWRTRD | SAWRTRD:
 
 @dataclass(frozen=True, kw_only=True)
 class FitRequest:
-    """What a caller asks for, beside the data; see `ringlet.decompose`.
+    """The arguments of a caller, beside the data; see `ringlet.decompose`.
 
     `fields` are hyper-parameters that replace those of the solver; None: as the solver has it. `policy` decides how
     automatic fits are tuned.

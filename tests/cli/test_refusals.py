@@ -176,7 +176,7 @@ def test_truncated_files(tmp_path, refused, picture, photo):
         path.write_bytes(path.read_bytes()[:-900])
         assert path.name in refused("restore", path, "-o", tmp_path / f"out{path.suffix}")
     size, whole = (tmp_path / "in.npy").stat().st_size, photo.nbytes + 128
-    assert f"the file is cut off: it has {size} bytes where its shape (60, 80, 3) asks for {whole}" in refused(
+    assert f"the file is cut off: it has {size} bytes where its shape (60, 80, 3) needs {whole}" in refused(
         "info", tmp_path / "in.npy"
     )
 

@@ -235,7 +235,7 @@ def test_what_cannot_say_that_it_is_packed_comes_with_a_warning(run, tmp_path):
         "restore", tmp_path / "x.zarr", "-o", tmp_path / "clean.npy", "--rank", "3", "--sweeps", "1", "--quiet"
     )
     assert result.exit_code == 0
-    assert "cannot say so: scale_factor 0.5, add_offset 300.0, units K" in " ".join(result.stderr.split())
+    assert "but not their attributes: scale_factor 0.5, add_offset 300.0, units K" in " ".join(result.stderr.split())
 
 
 def test_default_chunks_hold_about_half_a_million_entries():

@@ -136,7 +136,7 @@ def test_what_does_not_fit_in_memory_needs_an_output(tmp_path, kind):
         data = tmp_path / "x.zarr" if kind == "path" else data
     said = r"an array of 2\.2 TB, more than a quarter .*output='clean\.zarr'"
     if kind in ("zarr", "path"):  # stores that hold next to nothing of what they claim are not believed
-        said = r"asks for 2\.2 TB, but only .* are stored"
+        said = r"needs 2\.2 TB, but only .* are stored"
     with pytest.raises((ArgumentError, FormatError), match=said):
         ringlet.restore(data, rank=2)
 

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from ringlet import TensorRing
 from ringlet.errors import ArgumentError, FormatError, MissingFileError
 from ringlet.sources.files import load
 from ringlet.store.outputs import write_array
@@ -214,6 +215,12 @@ def test_an_unknown_kind_lists_the_known_ones(tmp_path):
     (tmp_path / "x.xyz").write_text("hello")
     with pytest.raises(FormatError, match=r"unknown kind.*\.npy \.npz \.mat \.png"):
         load(tmp_path / "x.xyz")
+
+
+def test_a_ring_given_as_data_says_how_to_get_its_entries(tmp_path):
+    TensorRing([np.ones((1, 2, 1)), np.ones((1, 3, 1))]).save(tmp_path / "x.ring")
+    with pytest.raises(FormatError, match=r"x\.ring: a ring, not data; .*TensorRing\.load\(path\)"):
+        load(tmp_path / "x.ring")
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".mat", ".png", ".jpg", ".bmp", ".webp", ".mp4", ".avi", ".mkv"])

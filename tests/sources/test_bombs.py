@@ -193,7 +193,7 @@ def test_stores_that_claim_far_more_than_they_hold_are_refused(tmp_path, chunks,
     with h5py.File(tmp_path / "y.h5", "w") as file:
         file.create_dataset("y", shape, "u1")
     for name in ("x.zarr", "x.h5", "y.h5"):
-        assert "asks for 900 TB, but only" in run_limited(READ, tmp_path / name, seconds=30)
+        assert "needs 900 TB, but only" in run_limited(READ, tmp_path / name, seconds=30)
 
 
 def test_chunk_grids_of_any_size_are_never_listed_whole(tmp_path, run_limited):

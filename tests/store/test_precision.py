@@ -92,7 +92,7 @@ TENSORS = {"core.0": np.ones((1, 2, 1), np.int8), "scale.0": np.ones((1, 2, 1), 
         ({"core.0": np.ones((1, 2, 1), np.float16)}, {}, "core 0 has dtype F16"),
         ({"scale.0": np.ones((1, 1, 1), np.float32)}, {}, "scale 0 has shape"),
         ({"scale.0": np.full((1, 2, 1), np.inf, np.float32)}, {}, "NaN or infinite"),
-        ({"scale.1": np.ones((1, 2, 1), np.float32)}, {}, "tells of 1 cores"),
+        ({"scale.1": np.ones((1, 2, 1), np.float32)}, {}, "describes 1 cores"),
     ],
     ids=str,
 )

@@ -84,9 +84,9 @@ def without(name):
 FORGERIES = {
     "field missing": (GOOD, {"axes": ...}, r"lacks or adds \['axes'\]"),
     "field too many": (GOOD, {"more": 1}, r"lacks or adds \['more'\]"),
-    "no fit": (GOOD, {"fit": []}, "does not tell which fit it is of"),
+    "no fit": (GOOD, {"fit": []}, "does not name the fit"),
     "no sequence number": (GOOD, {"sequence": True}, "no sequence number"),
-    "sweeps none": (GOOD, {"sweeps": 0}, "how many sweeps there may be"),
+    "sweeps none": (GOOD, {"sweeps": 0}, "number of sweeps"),
     "status unknown": (GOOD, {"ended": "HAPPILY"}, "'HAPPILY' as the fit's status"),
     "status no text": (GOOD, {"ended": []}, r"\[\] as the fit's status"),
     "axes no object": (GOOD, {"axes": []}, "axes are not an object"),
@@ -98,8 +98,8 @@ FORGERIES = {
         {},
         "state.sigma has dtype F16; a checkpoint holds F32, F64, I64",
     ),
-    "no quiet": (without("quiet"), {}, "how many sweeps were quiet"),
-    "quiet an array": (GOOD | {"quiet": np.zeros(3, int)}, {}, "how many sweeps were quiet"),
+    "no quiet": (without("quiet"), {}, "number of quiet sweeps"),
+    "quiet an array": (GOOD | {"quiet": np.zeros(3, int)}, {}, "number of quiet sweeps"),
     "no history": (without("history.loss"), {}, "not one record a sweep"),
     "history ragged": (GOOD | {"history.loss": np.ones(2)}, {}, "not one record a sweep"),
     "history empty": (

@@ -162,7 +162,7 @@ class LeastSquaresRun(AlternatingRun):
         )
 
     def _closing_update(self, mode: int) -> tuple[float, float]:
-        """Update a core from the residual itself, which also tells the squared norms of residual and data."""
+        """Update a core from the residual itself, and return the squared norms of residual and data, too."""
         streamed, gram = self._stream(mode), self._grams.without(mode)
         rows = streamed.rows.astype(np.float64)
         narrow, before = streamed.plain_gradient()  # d = (X - A S^T) S, || X - A S^T ||^2

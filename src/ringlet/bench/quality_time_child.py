@@ -35,7 +35,7 @@ def score(state: Any, truth: NDArray[np.uint8]) -> float:
 
 
 def main() -> None:
-    """Fit as told by the argument, which is JSON."""
+    """Fit as the argument describes, which is JSON."""
     import ringlet
     from ringlet.execution.memory import peak_memory
 

@@ -1,4 +1,4 @@
-"""A fit from the command line: run it, and tell how it went."""
+"""A fit from the command line: run it, and print a summary."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -96,7 +96,7 @@ def show(finished: Finished, source: Path, written: Sequence[Path], *, as_json: 
 
 
 def input_content(path: Path, given: Input) -> dict[str, Any]:
-    """What JSON says of an input."""
+    """Facts about an input, for JSON."""
     return {
         "path": str(path),
         "shape": list(given.shape),

@@ -21,7 +21,7 @@ _SIMPLER = dict(zip("─│├╭╮╰╯×", "-|+++++x", strict=True))
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command that the arguments say, by default those of the process, and end the process."""
+    """Run the command of the arguments, by default those of the process, and end the process."""
     streams = [stream for stream in (sys.stdout, sys.stderr) if isinstance(stream, TextIOWrapper)]
     codecs.register_error("ringlet", _simpler)
     for stream in streams:

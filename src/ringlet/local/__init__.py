@@ -1,4 +1,4 @@
-"""What the neighbours of an entry say about it: which entries are right, and the detail that a ring does not hold.
+"""Predictions of entries from their neighbours: which entries are right, and the detail that a ring does not hold.
 
 The room knows arrays and blocks of arrays, not fits.
 """

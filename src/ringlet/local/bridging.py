@@ -1,4 +1,4 @@
-"""Gaps of a kind that no held-out entry has, such as wide holes: a surface over them, as far as it is to be believed.
+"""Gaps of a kind that no held-out entry has, such as wide holes: a surface over them, as far as it can be trusted.
 
 The error of the ring inside a hole cannot be measured, because nothing is known there. At held-out entries the ring and
 the surface can be compared. Where the surface is nearer to these, it is taken to be nearer in holes, too.

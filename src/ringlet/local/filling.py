@@ -1,7 +1,7 @@
-"""Entries that are missing or wrong: the ring, and what trusted entries around say of its error.
+"""Entries that are missing or wrong: the ring, and predictions of its error from trusted entries around.
 
 First the stacked predictions of neighbours and of a smooth surface. Gaps that are wider than those from which the stack
-was learned get the surface alone, as far as it is to be believed. Then a few passes over the filled array, in which
+was learned get the surface alone, as far as it can be trusted. Then a few passes over the filled array, in which
 directions along which it changes least count most: along an edge, not across it.
 """
 
@@ -32,7 +32,7 @@ FILLING_RADIUS = FIRST_RADIUS + PASS_RADIUS * _PASSES  # a surface looks farther
 _FLAT = 0.01  # of the mean squared difference of neighbours: what is smaller is no edge
 _LEAST_FLAT = 1e-12  # in squared units, for arrays without any difference
 _MOST_HIDDEN = 20_000  # entries from which filling is learned, about
-_FEW_HIDDEN = 6_000  # of fewer, half tells whether what is learned from the others is any good
+_FEW_HIDDEN = 6_000  # of fewer, half checks what is learned from the others
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,12 +40,12 @@ _MOST = 1e15  # of odds and widths, so that their products stay in float32
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What one round of judging needs to know, measured in a sample.
+    """The parameters of one round of judging, measured in a sample.
 
     Attributes
     ----------
     stack : Stack
-        Combines what neighbours say.
+        Combines the predictions of neighbours.
     variance : float
         Of the errors of these predictions, over all trusted entries, each divided by the scales of its slices.
         Wide parts of it count as if they were as narrow as the core.
@@ -65,7 +65,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """What is believed of every entry.
+    """How far every entry is trusted.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Trust:
 
 
 def predictions(window: Window, weights: Array32, tile: Tile) -> Predictions:
-    """What neighbours with these weights say of the entries of a tile."""
+    """Predictions of the entries of a tile from neighbours with these weights."""
     around = window.residuals[tile.outer], weights[tile.outer]
     return neighbour_predictions(*around, window.layout.modes, NEIGHBOUR_LEVELS, tile.core)
 
@@ -105,7 +105,7 @@ def prediction_errors(
     known: dict[Tile, Predictions] | None = None,
     mapper: Mapper = map,
 ) -> Array32:
-    """Data minus what ring and neighbours say of every entry; 0 where nothing is observed.
+    """Data minus the prediction of ring and neighbours for every entry; 0 where nothing is observed.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def prediction_errors(
     trust : Trust
         In the neighbours.
     stack : Stack
-        Combines what neighbours say.
+        Combines the predictions of neighbours.
     nearest : bool
         Whether the two neighbours along a mode count in place of all, if they agree with each other and are nearer to
         the entry: along an edge they do.

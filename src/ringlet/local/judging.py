@@ -318,7 +318,7 @@ def _first_trusts(windows: Sequence[Window], outliers: OutlierModel) -> list[Tru
 
 
 def _first_trust(window: Window, outliers: OutlierModel) -> Trust:
-    """Trust before neighbours are asked, by nothing but the atoms of the values."""
+    """Trust before neighbours are used, from the atoms of the values alone."""
     weights = outliers.first_trust.astype(np.float32)[window.cells]
     weights *= window.observed
     return Trust(weights, weights)

@@ -32,7 +32,7 @@ class Lesson:
         self._halves = [rng.integers(0, 2, places.size, np.int8) for places in self._hidden]
 
     def begin(self, left_out: int) -> None:
-        """Begin anew, and leave one half out of learning."""
+        """Start again, and leave one half out of learning."""
         self.work.begin()
         self._left_out = left_out
 

@@ -9,7 +9,7 @@ from ringlet.local.modes import is_ordered
 
 __all__ = ["lost_entries"]
 
-_FEWEST_SLICES = 8  # of a mode, so that neighbours can be told from others
+_FEWEST_SLICES = 8  # of a mode, so that neighbours differ from others
 _FEWEST_ENTRIES = 16  # known ones of a lost slice: fewer may well be equal by chance
 _FLAT = 0.9  # share of the entries of a lost slice that have its value
 _MOST_LOST = 0.1  # of the slices: more of one value belong to the data

@@ -49,7 +49,7 @@ class Clean:
 
 @dataclass(frozen=True, eq=False)
 class LocalModel:
-    """What neighbours say of entries, learned in a sample.
+    """How neighbours predict entries, learned in a sample.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class LocalModel:
         return self.clean(window, trust, errors, mapper)
 
     def clean(self, window: Window, trust: Trust, errors: Array32, mapper: Mapper = map) -> Clean:
-        """Fill and keep, by this trust and these errors of what neighbours say."""
+        """Fill and keep, by this trust and these errors of the predictions."""
         weights, layout = trust.weights, window.layout
         trusted = weights > TRUSTED
         filled = self.filling.fill(window, trusted, mapper)

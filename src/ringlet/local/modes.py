@@ -1,4 +1,4 @@
-"""Which modes have an order that entries follow, and which have slices that resemble each other: asked of the data."""
+"""Modes with an order that entries follow, and modes with slices that resemble each other: found from the data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _CLIP = 4.0  # standard deviations, so that single gross errors do not decide
 
 @dataclass(frozen=True)
 class NeighbourModes:
-    """Modes by what they say of entries.
+    """Modes by how they help to predict entries.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the neighbours of an entry say of its residual, the entry itself left out.
+"""Predictions of the residual of an entry from its neighbours, the entry itself left out.
 
 Sums over neighbours at several scales come from one cascade: the filter (1, 2, 1) along every ordered mode, with its
 taps 1, 2, 4, ... entries apart, gives triangular windows of 3, 7, 15, ... entries. The centre of such a window is
@@ -30,7 +30,7 @@ __all__ = [
 
 Array32: TypeAlias = NDArray[np.float32]
 
-_DENSITY_LEVEL = 1  # whose sum of weights tells how dense the neighbourhood is
+_DENSITY_LEVEL = 1  # whose sum of weights measures how dense the neighbourhood is
 _SHRINKAGE = np.float32(0.02)  # weight of a prediction 0 in the mean over a window, whose own weights sum to at most 1
 _PAIR_SHRINKAGE = np.float32(0.2)  # the same in the mean of two neighbours, in entries
 _SLICE_SHRINKAGE = np.float32(0.3)  # the same in the mean of other slices, in entries
@@ -42,7 +42,7 @@ _BASES = 2  # levels, the lowest ones, from which the other slices' own differen
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Several predictions of every residual, none of which knows the residual itself.
+    """Several predictions of every residual, none of which uses the residual itself.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ def window_concentration(modes: int, levels: int) -> float:
 
 
 def other_slices(residuals: Array32, weights: Array32, bases: Sequence[Array32] | Array32, mode: int) -> list[Array32]:
-    """What the other slices of a mode say of the same place: their residuals, and how these differ from around them."""
+    """Predictions from the same place in other slices of a mode: residuals, and how these differ from around them."""
     mass = slice_sum(weights, mode) - weights
     mass += _SLICE_SHRINKAGE
     columns = []

@@ -1,4 +1,4 @@
-"""How much of what neighbours cannot foretell is noise of the data, which should not be kept.
+"""How much of what neighbours cannot predict is noise of the data, which should not be kept.
 
 Two upper bounds, of which the smaller one counts. Where the data are calmest, hardly more than noise is left: a low
 quantile of the local mean square of prediction errors. And noise is what remains of the difference of two residuals as
@@ -36,7 +36,7 @@ class Noise:
     ----------
     variance : float
     is_all : bool
-        Whether nothing but noise is found in what neighbours cannot foretell.
+        Whether nothing but noise is found in what neighbours cannot predict.
     """
 
     variance: float
@@ -51,11 +51,11 @@ def noise_variance(
     Parameters
     ----------
     residuals, errors : sequences of arrays
-        Of the ring, and of what ring and neighbours say, for every window.
+        Of the ring, and of ring and neighbours together, for every window.
     weights : sequence of arrays
         0 where an entry shall not count: unknown, wrong, or at an end of the range, where noise is cut off.
     modes : sequence of int
-        The ordered ones. Without these noise cannot be told from what the ring does not hold, and all counts as noise.
+        The ordered ones. Without these, noise cannot be separated from what the ring does not hold: all is noise.
 
     Examples
     --------

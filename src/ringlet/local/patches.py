@@ -124,7 +124,7 @@ def similar_patches(array: Array32, geometry: PatchGeometry) -> NDArray[np.intp]
 def smoothed_patches(
     array: Array32, variance: Array32, groups: NDArray[np.intp], geometry: PatchGeometry, mapper: Mapper = map
 ) -> Array32:
-    """Fit all groups by low rank, and average what they say of every entry; groups of lower rank count more.
+    """Fit all groups by low rank, and average their estimates of every entry; groups of lower rank count more.
 
     Parameters
     ----------

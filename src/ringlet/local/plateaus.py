@@ -15,7 +15,7 @@ __all__ = ["Structure", "find_structure", "least_neighbour_share", "only_scatter
 
 Marked = tuple[NDArray[np.bool_], NDArray[np.bool_] | None]  # some entries, and all that are observed; None: all are
 
-_FEWEST_PAIRS = 30  # of observed neighbours: fewer tell nothing
+_FEWEST_PAIRS = 30  # of observed neighbours: fewer show nothing
 _FAR = 1.0  # ranges of all other values: a value that is farther off is a fill value, wherever it lies
 _CLUSTERED = 3.0  # doubted share of the neighbours of doubted entries over that of all: at edges at least
 
@@ -100,7 +100,7 @@ def only_scattered(outliers: OutlierModel, sample: Sequence[Entries]) -> Outlier
 def least_neighbour_share(marked: Sequence[Marked], modes: Sequence[int]) -> float:
     """Share of the observed neighbours of marked entries that are marked, too: the least along any of some modes.
 
-    0 if there are too few neighbours to tell.
+    0 if there are too few neighbours.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """A restored array made better in rounds: a step smooths it, and trusted entries hold it.
 
-Some trusted entries are hidden throughout. The error there says how much each step has to do, and in the end how far
-the result is better than what it began with.
+Some trusted entries are hidden throughout. The error there sets the strength of each step, and shows in the end how
+much better the result is than the start.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Denoiser: TypeAlias = Callable[..., Any]  # of an array, and of `sigma` if it ha
 _ROUNDS = 5
 _HIDDEN, _MOST_HIDDEN = 0.02, 0.1  # share of the trusted entries, and of few ones,
 _ENOUGH = 500  # so that there are as many
-_LEAST_HIDDEN = 100  # fewer say too little
+_LEAST_HIDDEN = 100  # fewer are not representative
 _SEED = 0  # of the draw of hidden entries
 
 
@@ -63,7 +63,7 @@ def refined(
     Parameters
     ----------
     entries : Entries
-        At unseen entries errors are honest; without any, a ring that fits too well looks better than it is.
+        At unseen entries errors are unbiased; without any, a ring that fits too well looks better than it is.
     clean : Clean
         What the model makes of them.
     model : LocalModel
@@ -78,7 +78,7 @@ def refined(
     Returns
     -------
     Clean
-        With other predictions; as it was, if there is too little data to tell whether that is better.
+        With other predictions; as it was, if there is too little data to see whether that is better.
     """
     trusted = clean.weights > TRUSTED
     hidden = _hidden(trusted, entries.unseen)
@@ -121,7 +121,7 @@ class _Held:
 
 
 def _start(entries: Entries, hidden: NDArray[np.bool_], model: LocalModel, mapper: Mapper) -> Array64:
-    """What the model says of all entries, if hidden ones were missing."""
+    """The model's estimate of all entries, if hidden ones were missing."""
     seen = ~hidden if entries.observed is None else entries.observed & ~hidden
     return model.apply(replace(entries, observed=seen), mapper).predicted
 
@@ -142,7 +142,7 @@ def _step(refine: str | Denoiser, shape: tuple[int, ...], model: LocalModel, map
 
 
 class _Patches:
-    """Groups of similar patches; they are looked for anew in every second round."""
+    """Groups of similar patches; they are searched again in every second round."""
 
     def __init__(self, geometry: PatchGeometry, origin: float, unit: float, mapper: Mapper) -> None:
         self._geometry, self._origin, self._unit, self._mapper = geometry, origin, unit, mapper

@@ -25,7 +25,7 @@ _DEEP = 0.02  # share of the entries in gaps that lie as deep
 _REDUCTION = 5.3  # twice the steps times the square root of the least eigenvalue whose error becomes small
 _WIDTHS = 5  # scales of the windows that a surface starts from
 _START_MASS = np.float32(0.05)  # of a window on trusted entries, for all of its weight
-_LEAST_PAIRS = 100  # neighbours whose differences tell how smooth a mode is
+_LEAST_PAIRS = 100  # neighbours whose differences show how smooth a mode is
 _LEAST = 1e-12  # in squared units
 _SLAB_ENTRIES = 1 << 15  # least number of entries that are worked on at a time
 

@@ -30,7 +30,7 @@ class Entries:
     ring : array
         The ring's values.
     unseen : bool array or None
-        Entries that were kept from the ring while it was fitted; its errors at these are honest. None: there are none.
+        Entries that the fit of the ring did not use; its errors at these are unbiased. None: there are none.
     """
 
     values: NDArray[Any]

@@ -93,7 +93,7 @@ class CleanFile:
         source = self.given.source
         if isinstance(source, ChunkedSource) and source.packing and self.kind not in ("zarr", "hdf5"):
             told = ", ".join(f"{name} {value}" for name, value in source.packing.items())
-            warn(f"{self.path} holds packed entries, as the input does, but cannot say so: {told}", DataWarning)
+            warn(f"{self.path} holds packed entries, as the input does, but not their attributes: {told}", DataWarning)
 
     @property
     def kind(self) -> Kind:

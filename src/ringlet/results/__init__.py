@@ -1,1 +1,1 @@
-"""What a fit tells: while it runs, where it is set aside, and when it is done."""
+"""Results of a fit: records while it runs, its saved state, and the `Fit` at the end."""

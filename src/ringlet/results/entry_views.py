@@ -1,4 +1,4 @@
-"""What a fit says of single entries, for any index that NumPy takes: weights, residuals, outliers, restored entries."""
+"""Results for single entries, for any index that NumPy takes: weights, residuals, outliers, restored entries."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -94,7 +94,7 @@ class Fit(EntryViews):
         return card("Fit", self._facts(), self.history)
 
     def _facts(self) -> Facts:
-        """What a summary says. Data in a store are not read for it."""
+        """The facts of a summary. Data in a store are not read for it."""
         facts = _model_facts(self.ring.shape, self.ring, self.status)
         facts += [*history_facts(self.history), size_fact(self.ring.nbytes, self.data_bytes)]
         if isfinite(self.validation):

@@ -1,4 +1,4 @@
-"""What the neighbours of entries say, for any block of the data of a fit.
+"""Predictions of entries from their neighbours, for any block of the data of a fit.
 
 A model is learned once, in a sample of windows. It is applied tile by tile; the last tiles are kept.
 """
@@ -161,7 +161,7 @@ class LocalEntries:
         return affordable(tilings, _MOST_OVERHEAD)
 
     def clean(self, block: Block, refining: Refining | None = None) -> Clean | None:
-        """What the model makes of a block, refined if that is asked for; None if nothing could be learned."""
+        """The model's estimate of a block, refined if `refine` is given; None if nothing could be learned."""
         learned = self.learned
         if learned is None:
             return None

@@ -1,4 +1,4 @@
-"""What a fit tells of itself: the report of a sweep, the history, the state that callbacks see, and how it ended."""
+"""Records of a fit: the report of a sweep, the history, the state that callbacks get, and how it ended."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -180,7 +180,7 @@ class Snapshot(Protocol):
 
 @dataclass(frozen=True)
 class State:
-    """What a callback sees after a sweep. `ring` and `tensor` are made only when they are asked for."""
+    """What a callback sees after a sweep. `ring` and `tensor` are made only when they are used."""
 
     sweep: int
     record: SweepRecord

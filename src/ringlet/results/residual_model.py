@@ -1,4 +1,4 @@
-"""What the residuals of a fit look like: their local scale, how large a good one may be, and what errors they foretell.
+"""What the residuals of a fit look like: their local scale, how large a good one may be, and what errors they predict.
 
 All come from a bounded sample of blocks that is the same for every call, so any block can be judged by itself.
 """
@@ -162,7 +162,7 @@ def error_model(sample: ResidualSample, rank: Sequence[int], validation: float) 
 
 
 def _rounding(values: NDArray[Any], residuals: Floats) -> float:
-    """Standard deviation of the rounding errors of data: no residual says more than that."""
+    """Standard deviation of the rounding errors of data: no residual is more precise."""
     if values.dtype.kind in "iub":
         return _ROUNDING_STD
     if not values.size:

@@ -1,4 +1,4 @@
-"""What a fit tells of wrong values."""
+"""The model of wrong values that a fit has learned."""
 
 from dataclasses import dataclass
 from typing import Any

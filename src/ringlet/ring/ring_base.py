@@ -18,7 +18,7 @@ __all__ = ["RingBase"]
 
 
 class RingBase:
-    """The cores of a ring and what they tell at once; immutable. See `TensorRing` for the parameters."""
+    """The cores of a ring and what follows from them directly; immutable. See `TensorRing` for the parameters."""
 
     __slots__ = ("_cores", "_even_cores", "_host_cores", "_names", "_place", "_units")
     __array_ufunc__ = None  # a ufunc would form the dense tensor implicitly; this also lets np.float64(2) * ring work

@@ -1,4 +1,4 @@
-"""Good residuals told from outliers by the histogram of their sizes: a mixture, fitted by expectation maximisation.
+"""Good residuals and outliers, from the histogram of their sizes: a mixture, fitted by expectation maximisation.
 
 Tails of good residuals fall off steadily. Outliers that are a few standard deviations off are a hump in that tail, and
 gross ones lie anywhere. Without the hump they would be taken for a heavy tail, in which none would ever be found.

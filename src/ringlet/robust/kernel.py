@@ -140,7 +140,7 @@ class PilotStats:
     kernel : Kernel
         In units of the data's range.
     loss : float
-        Mean loss; NaN of a pilot without observed entries, which says nothing.
+        Mean loss; NaN of a pilot without observed entries.
     mean_weight : float
         Mean weight: about the share of the entries that is trusted.
     settling : bool

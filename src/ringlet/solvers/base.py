@@ -1,4 +1,4 @@
-"""What every method is: a frozen set of hyper-parameters that knows what it can do, what it will need, how to start."""
+"""The contract of all methods: frozen hyper-parameters, what a method supports, what it needs, and how it starts."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -17,7 +17,7 @@ __all__ = ["with_absent"]
 def with_absent(
     source: ChunkedSource, present: NDArray[np.bool_] | None, sizes: Sequence[int], fill: Any, rules: ReadRules
 ) -> ChunkedSource:
-    """The source, told what chunks its store lacks.
+    """The source with the chunks that its store lacks.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def open_npy(path: Path) -> NDArray[Any]:
             "holds Python objects, which could run anything; only real numbers are read, and truth values of masks"
         )
     if size < expected:
-        raise FormatError(f"the file is cut off: it has {size} bytes where its shape {shape} asks for {expected}")
+        raise FormatError(f"the file is cut off: it has {size} bytes where its shape {shape} needs {expected}")
     array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     return array
 
@@ -108,7 +108,7 @@ def _read_npz(path: Path, key: str, max_size: float | str | None) -> NDArray[Any
             shape, dtype = _npy_header(file)
             expected = file.tell() + math.prod(shape) * dtype.itemsize
         if member.file_size != expected:
-            raise FormatError(f"{key} has {member.file_size} bytes where its shape {shape} asks for {expected}")
+            raise FormatError(f"{key} has {member.file_size} bytes where its shape {shape} needs {expected}")
         if expected > DEFLATE_RATIO * member.compress_size:
             raise FormatError(
                 f"{member.compress_size} bytes that claim to unpack to {expected}; refused as a decompression bomb"

@@ -93,6 +93,8 @@ def kind_of(path: Path) -> Kind:
     kind = _kind_in_bytes(head) or _KINDS.get(path.suffix.lower())
     if kind == "hdf5" and path.suffix.lower() == ".nc":
         return "netcdf"  # whose version 4 is HDF5 with conventions
+    if kind is None and path.suffix.lower() == ".ring":
+        raise FormatError("a ring, not data; in Python np.asarray(ringlet.TensorRing.load(path)) gives its entries")
     if kind is None:
         raise FormatError(
             f"of an unknown kind; the files that are read: {' '.join(_KINDS)}, zarr stores and folders of pictures"

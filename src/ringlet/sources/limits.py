@@ -1,4 +1,4 @@
-"""What a file from a stranger may ask of this machine, asked before any memory is taken."""
+"""Limits on the memory that an untrusted file may take, checked before any is allocated."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -102,7 +102,7 @@ def check_claim(shape: Sequence[int], itemsize: int, stored: Callable[[], int], 
     --------
     >>> check_claim((10**8, 10**7), 8, lambda: 4000, "2GB")
     Traceback (most recent call last):
-    ringlet.errors.FormatError: its shape (100000000, 10000000) asks for 8e+03 TB, but only 4 kB are stored; if that \
+    ringlet.errors.FormatError: its shape (100000000, 10000000) needs 8e+03 TB, but only 4 kB are stored; if that \
 is right, give a larger max_size
     """
     if len(shape) > MOST_MODES:
@@ -111,6 +111,6 @@ is right, give a larger max_size
     if claimed > size_limit(max_size) and claimed > _PLAUSIBLE_RATIO * (held := stored()):
         told = format_bytes(min(claimed, 1 << 80))
         raise FormatError(
-            f"its shape {tuple(shape)} asks for {told}, but only {format_bytes(held)} are stored; if that is right, "
+            f"its shape {tuple(shape)} needs {told}, but only {format_bytes(held)} are stored; if that is right, "
             "give a larger max_size"
         )

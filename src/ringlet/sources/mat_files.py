@@ -128,7 +128,7 @@ def _inflated(file: IO[bytes], array: MatArray) -> bytearray:
             numbers[first - array.skipped : last - array.skipped] = plain[first - done : last - done]
         done += len(plain)
         if done > end + LONGEST_HEADER:  # at most the padding may follow
-            raise FormatError(f"{array.name} unpacks to more than the {array.nbytes} bytes that its shape asks for")
+            raise FormatError(f"{array.name} unpacks to more than the {array.nbytes} bytes that its shape needs")
     if done < end or not inflater.eof:  # zlib compares its checksum at the end
         raise FormatError(f"the file is cut off: {array.name} unpacks to {done} of {end} bytes")
     return numbers
@@ -193,7 +193,7 @@ def _matrix(
     stored = np.dtype(order + _NUMBERS[number])
     found = MatArray(called, shape, dtype, stored, bool(marks & _COMPLEX), start, skipped, compressed)
     if size != found.nbytes or at + size > length:
-        raise FormatError(f"{called} has {size} bytes where its shape {shape} asks for {found.nbytes}")
+        raise FormatError(f"{called} has {size} bytes where its shape {shape} needs {found.nbytes}")
     place = (start + at, 0) if compressed is None else (start, skipped + at)
     return MatArray(called, shape, dtype, stored, found.is_complex, *place, compressed)
 
@@ -241,7 +241,7 @@ def _version_4(file: IO[bytes]) -> Iterator[MatArray]:
         array = MatArray(name, (rows, columns), dtype, stored, bool(imaginary), place + 20 + length)
         place = array.start + array.nbytes * (1 + imaginary)
         if place > size:
-            raise FormatError(f"the file is cut off: it has {size} bytes where {name} asks for {place}")
+            raise FormatError(f"the file is cut off: it has {size} bytes where {name} needs {place}")
         yield array
 
 

@@ -1,4 +1,4 @@
-"""Paths that are read: the one place that asks what is there, and that opens files.
+"""Paths that are read: the one place that looks into folders and opens files.
 
 Asking never fails: what may not be looked at, or cannot exist, is not there. Opening never blocks: pipes and devices
 are refused.

@@ -174,7 +174,7 @@ def table_source(given: Any, name: str = "data") -> ArraySource | None:
 
 
 def likely_keys(table: Any) -> list[Any]:
-    """Columns that seem to say where the entries of a long table are; none of a table of rows x columns.
+    """Columns that seem to hold the position of the entries of a long table; none of a table of rows x columns.
 
     These are the first columns without fractions that together, but none of them alone, tell all rows apart, where most
     of their combinations occur.

@@ -216,7 +216,7 @@ def _checked_cores(described: dict[str, Any], file: SealedFile) -> range:
         names |= {f"scale.{k}" for k in range(len(shape))}
     if set(file.shapes) != names:
         raise FormatError(
-            f"the metadata tells of {len(shape)} cores, the tensors are: {', '.join(sorted(file.shapes))}"
+            f"the metadata describes {len(shape)} cores, the tensors are: {', '.join(sorted(file.shapes))}"
         )
     for k, expected in enumerate(zip(rank, shape, rank[1:] + rank[:1], strict=True)):
         _check_shape(f"core {k}", file.shapes[f"core.{k}"], expected)
@@ -233,7 +233,7 @@ def _checked_cores(described: dict[str, Any], file: SealedFile) -> range:
 
 def _check_shape(name: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
     if found != expected:
-        raise FormatError(f"{name} has shape {list(found)}; shape and rank in the metadata ask for {expected}")
+        raise FormatError(f"{name} has shape {list(found)}; shape and rank in the metadata need {expected}")
 
 
 def _check_dtype(name: str, dtype: str, described: object) -> None:

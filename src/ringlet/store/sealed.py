@@ -206,7 +206,7 @@ def _description(header: bytes, kind: str) -> dict[str, Any]:
     description = _object(text, "metadata")
     found = description.pop("kind", None)
     if found != kind:
-        raise FormatError(f"not a {kind}: the metadata tells of the kind {found!r}")
+        raise FormatError(f"not a {kind}: the metadata names the kind {found!r}")
     return description
 
 

@@ -70,9 +70,9 @@ def read_slot(path: Path) -> Slot:
             raise FormatError(f"the metadata lacks or adds {sorted(set(described) ^ _FIELDS)}")
         fit, sweeps, sequence, ended = (described[name] for name in ("fit", "sweeps", "sequence", "ended"))
         if not isinstance(fit, dict):
-            raise FormatError("the metadata does not tell which fit it is of")
+            raise FormatError("the metadata does not name the fit")
         if type(sweeps) is not int or sweeps < 1:
-            raise FormatError("the metadata does not tell how many sweeps there may be")
+            raise FormatError("the metadata does not have the number of sweeps")
         if type(sequence) is not int or sequence < 1:
             raise FormatError("the metadata gives no sequence number")
         if ended is not None and (not isinstance(ended, str) or ended not in Status.__members__):
@@ -80,7 +80,7 @@ def read_slot(path: Path) -> Slot:
         arrays = _arrays(file, described["axes"])
         quiet = arrays.get("quiet")
         if quiet is None or quiet.shape != () or quiet.dtype != np.int64:
-            raise FormatError("it does not tell how many sweeps were quiet")
+            raise FormatError("it does not have the number of quiet sweeps")
         state: RunState = {
             name.removeprefix("state."): array for name, array in arrays.items() if name.startswith("state.")
         }

@@ -1,5 +1,6 @@
 """Slices appended to a fitted ring, against dense algebra on all slices at once."""
 
+import pickle
 import tracemalloc
 from dataclasses import replace
 
@@ -35,6 +36,17 @@ def test_several_slices_at_once_and_modes_in_turn():
     fit = decompose(np.asarray(part), RANK, solver=EXACT, init=part)
     fit = fit.extend(TRUTH[:6, :, :, 9:11]).extend(TRUTH[6:, :, :, :11], 0).extend(TRUTH[:, :, :, 11:])
     close(fit.ring, TRUTH, 1e-9)
+
+
+@pytest.mark.parametrize("choices", [{"rank": RANK, "solver": EXACT}, {}], ids=["given rank", "automatic"])
+def test_a_fit_that_was_pickled_goes_on_with_the_same_bits(choices):
+    noisy = TRUTH + 0.01 * RNG.standard_normal(SHAPE)
+    fit = decompose(noisy[..., :10], **choices)
+    there = pickle.loads(pickle.dumps(fit))  # noqa: S301
+    assert np.array_equal(there.restored(), fit.restored())
+    here, there = fit.extend(noisy[..., 10:]), there.extend(noisy[..., 10:])
+    assert np.array_equal(np.asarray(there.ring), np.asarray(here.ring))
+    assert np.array_equal(there.outliers((..., slice(10, None))), here.outliers((..., slice(10, None))))
 
 
 def test_outliers_in_new_slices_weigh_nothing_and_change_nothing():

@@ -205,7 +205,7 @@ def _tell_of_preview(path: Path, state: State, seconds: float) -> None:
 
 
 def _restoration(source: Path, finished: Finished, outputs: OutputOptions, *, rank_given: bool) -> Restoration:
-    """What the page tells of."""
+    """The content of the page."""
     given, fit = finished.given, finished.fit
     return Restoration(
         source.name,

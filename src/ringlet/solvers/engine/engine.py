@@ -1,4 +1,4 @@
-"""What an algorithm asks of the data: samples of them for core updates, residuals of pilots, passes over samples.
+"""What an algorithm needs of the data: samples of them for core updates, residuals of pilots, passes over samples.
 
 What is drawn depends on the seed, the sweep and the mode alone, never on the cores. So the next sample of stored data
 can be read while this one is used. An engine keeps memory and readers between updates; none of it changes a result.

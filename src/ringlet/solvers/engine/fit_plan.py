@@ -163,7 +163,7 @@ class FitWork:
     beside: int = 0
 
 
-@lru_cache(maxsize=64)  # the plan of a fit is asked for in several places
+@lru_cache(maxsize=64)  # the plan of a fit is needed in several places
 def plan_fit(work: FitWork) -> FitPlan:
     """Plan the updates of all cores within a memory budget.
 

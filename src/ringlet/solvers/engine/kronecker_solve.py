@@ -21,6 +21,7 @@ import numpy as np
 from ringlet.arrays import Place
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
+from ringlet.solvers.engine.gram_solve import RELATIVE_RIDGE
 
 __all__ = [
     "LEAST_GAIN",
@@ -37,7 +38,6 @@ __all__ = [
 MOST_STEPS = 12  # after them the direction is taken as it is
 LEAST_GAIN = 0.02  # a step that would gain less than this part of what all steps have gained is not made
 _LEFT_OUT = 0.3  # of the shift: the norms of the terms that are left out sum to less
-_RELATIVE_RIDGE = 1e-10  # the shift is at least 1e-10 ||G||_F, as in a factorisation
 _BLOCK_NUMBERS = 1 << 20  # between the two products with a block of rows
 _VECTORS = 8  # arrays of the size of a block of rows: d, x, r, z, p, q and temporaries
 
@@ -101,7 +101,7 @@ def system_of(
 ) -> tuple["System", Array64, float]:
     """What is solved for a number of rows: G over its mean diagonal, the shifts of rows over it, and that number."""
     level = gram.trace() / gram.size
-    each = np.broadcast_to((np.asarray(shifts, np.float64) + _RELATIVE_RIDGE * gram.norm) / level, rows)
+    each = np.broadcast_to((np.asarray(shifts, np.float64) + RELATIVE_RIDGE * gram.norm) / level, rows)
     return System.of(gram, level, _LEFT_OUT * float(each.min()), dtype), each, level
 
 

@@ -1,4 +1,4 @@
-"""The paper's step on one core: along the scaled gradient, as far as an exact line search says.
+"""The paper's step on one core: along the scaled gradient, as far as an exact line search goes.
 
 One step serves fits, slices that are appended to a ring, and the refresh of the other cores after them. They differ in
 what is added to the loss of the data: a `Penalty`.

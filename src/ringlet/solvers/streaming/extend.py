@@ -1,7 +1,7 @@
 """New slices for a fitted ring: solved with the other cores fixed, then the other cores are moved towards them.
 
-The data of earlier slices are not needed, nor does their number matter: the Gram matrix of the condensed past says what
-a change of the other cores does to them.
+The data of earlier slices are not needed, nor does their number matter: what a change of the other cores does to them
+follows from the Gram matrix of the condensed past.
 """
 
 from dataclasses import dataclass, replace

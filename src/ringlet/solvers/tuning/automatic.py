@@ -1,4 +1,4 @@
-"""Automatic fits: entries are held out, and what they say decides."""
+"""Automatic fits: settings are chosen by the error at held-out entries."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager

@@ -15,7 +15,7 @@ __all__ = ["block_medians", "interpolated", "medians", "smooth_modes"]
 _TESTED_ENTRIES = 1 << 19
 _NEAR = 2  # slices apart
 _SMOOTH = 0.6  # share of entries that have to be nearer in value to one so near than to one anywhere
-_FEWEST = 50  # entries to tell it by
+_FEWEST = 50  # entries: fewer do not show whether a mode is smooth
 _SLAB_ENTRIES = 1 << 21
 
 

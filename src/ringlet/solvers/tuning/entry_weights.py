@@ -30,7 +30,7 @@ __all__ = ["EntryWeights"]
 
 @dataclass(frozen=True)
 class EntryWeights:
-    """Decides how entries count, by what held-out entries say.
+    """Decides how entries count, by the error at held-out entries.
 
     Attributes
     ----------
@@ -122,8 +122,8 @@ class EntryWeights:
     def readmitted(self, path: Path, number: int, since: FitState | None = None) -> Path:
         """Let doubted entries count, too, if as many sweeps from the same start lead to a better ring.
 
-        All held-out entries are asked, also the doubted ones. Wrong ones cannot be foretold: a ring that has learned
-        some is worse at all others, and no better at those.
+        The error at all held-out entries decides, the doubted ones included. Wrong entries cannot be predicted: a ring
+        that has learned some is worse at all others, and no better at those.
 
         Parameters
         ----------

@@ -4,8 +4,8 @@ Entries in the middle of a hole do not determine a ring, nor do their neighbours
 well, and the one that is found may be far off there. Some of these entries are given values, by medians of ever larger
 blocks. They are used like observed ones, and like those they lose their weight where the ring knows better.
 
-They do harm where the rest of the data says more than the surroundings: the missing bands of a pixel follow from its
-other bands. So boxes of known blocks are hidden for a moment, and both are asked.
+They do harm where the rest of the data predicts better than the surroundings do: the missing bands of a pixel follow
+from its other bands. So boxes of known blocks are hidden, predicted in both ways, and compared.
 """
 
 import warnings
@@ -30,8 +30,8 @@ _SIDE = 3  # slices of the smallest blocks: those without an observed entry, two
 _RARE = 1e-3  # share of blocks; fewer holes are left alone
 _FAR = 4  # quartile ranges from the middle: medians further off are not used
 _SHARE = 0.3  # of the entries in holes become guides
-_TESTED = 0.1  # share of the known blocks that is hidden to see what foretells them
-_FEWEST = 30  # of fewer nothing is told
+_TESTED = 0.1  # share of the known blocks that is hidden to see what predicts them
+_FEWEST = 30  # hidden blocks: fewer do not show which way is better
 _ROUNDS = 3  # in which the effects of slices settle
 _LARGEST = 1 << 30  # bytes of data that are copied for it,
 _ROOM = 4  # times the data must fit into a memory budget

@@ -1,4 +1,4 @@
-"""What a fit believes after a judgement, and the data without the entries that it does not believe."""
+"""Which entries a fit trusts after a judgement, and the data without the others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ Kept: TypeAlias = Callable[[Block, tuple[int, ...] | None], NDArray[np.bool_]]
 
 
 class Judgement(Protocol):
-    """What is believed of every entry of a tensor.
+    """How far every entry of a tensor is trusted.
 
     An entry is believed from a probability of being right of `TRUSTED` on. One with a smaller probability is doubted,
     and one with none is wrong, or is not observed.
@@ -40,7 +40,7 @@ class Judgement(Protocol):
         ...
 
     def counted(self, problem: Problem, *, doubted: bool) -> Problem:
-        """The problem without the entries that are wrong, and without doubted ones unless these are asked for.
+        """The problem without the entries that are wrong, and without doubted ones unless `doubted` is True.
 
         As it was if hardly any entry would be left.
         """
@@ -88,7 +88,7 @@ class WholeJudgement:
         return gather(self.all_weights, block)
 
     def counted(self, problem: Problem, *, doubted: bool) -> Problem:
-        """The problem without the entries that are wrong, and without doubted ones unless these are asked for."""
+        """The problem without the entries that are wrong, and without doubted ones unless `doubted` is True."""
         source, kept = problem.source, self.all_weights > 0 if doubted else self.all_weights >= TRUSTED
         _, observed = source.read((slice(None),) * kept.ndim)
         if observed is not None:

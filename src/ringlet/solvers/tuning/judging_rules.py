@@ -1,4 +1,4 @@
-"""What a fit makes of the probabilities that its entries are right: events, and what does no harm, are believed."""
+"""From the probabilities that entries are right to their weights: events, and what does no harm, are trusted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ class JudgedPart:
 
     @classmethod
     def of(cls, entries: Entries, weights: NDArray[np.float32], outliers: OutlierModel) -> "JudgedPart":
-        """A part with the weights that its neighbours say, and the model of its wrong entries."""
+        """A part with the weights that follow from its neighbours, and the model of its wrong entries."""
         values, observed = entries.values, entries.observed
         known = np.ones(values.shape, np.bool_) if observed is None else observed
         return cls(entries, known, outliers.atoms[outliers.cell(np.where(known, values, 0))], weights)

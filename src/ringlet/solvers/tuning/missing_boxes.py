@@ -55,7 +55,7 @@ def boxes_like_missing(missing: NDArray[np.bool_], share: float, rng: np.random.
     Returns
     -------
     array of bool
-        All False where missing boxes are about as long as a mode: what is known along it then says nothing of them.
+        All False where missing boxes are about as long as a mode: what is known along it then does not predict them.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """An automatic fit: a path of ever larger rings, of which held-out entries choose the best.
 
 The ring grows from rung to rung, to the bonds that promise most for their size, and always goes on. On the way
-penalties are tuned and entries are judged anew. The path ends where the ring may not be larger, or when two rungs in a
+penalties are tuned and entries are judged again. The path ends where the ring may not be larger, or when two rungs in a
 row were no better than the best one. That one is swept on until it settles, and a last time or two with all entries.
 
 Every round of the driver is one sweep that continues from the last: nothing is fitted twice.
@@ -64,7 +64,7 @@ class PathRun:
     place : callable
         Puts the entries of a problem on the cluster, if there is one.
     coarse_start : callable
-        Gives a ring to begin with, and penalties; or None. It is told the time by which the fit should end.
+        Gives a ring to begin with, and penalties; or None. Its argument is the time by which the fit should end.
     """
 
     def __init__(
@@ -298,14 +298,14 @@ class PathRun:
         self._path = self._with_all_entries(self._path)
 
     def _weigh(self) -> Iterator[Step]:
-        """Choose how entries count in the rest of the fit: alike or by a kernel, what is believed or all."""
+        """Choose how entries count in the rest of the fit: alike or by a kernel, trusted ones or all."""
         start = self._path.now.state
         if not self._path.at.readmitted:
             yield self._entries.kernel_chosen
             yield partial(self._entries.readmitted, since=start)
 
     def _enough(self) -> bool:
-        """Whether the ring is as good as was asked for, or describes the data exactly."""
+        """Whether the ring is as good as the target, or describes the data exactly."""
         choice, trials, now = self._whole.choice, self._path.trials, self._path.now
         if choice is not None and choice.psnr is not None:
             return trials.validator.psnr(now.state.cores, choice) >= choice.psnr

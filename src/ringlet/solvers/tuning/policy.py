@@ -23,13 +23,13 @@ class TuningPolicy:
     coarse_room : float
         That many times the medians must fit into a memory budget.
     restarts : bool
-        Fits of a given rank that stand still in a swamp begin anew.
+        Fits of a given rank that stall in a swamp are started again from other random cores.
     trims_bonds : bool
         The last ring loses the parts of its bonds that held-out entries do not miss: it is smaller and as good.
     tunes_width : bool
         Kernels get the width that held-out entries like best: one rule does not suit all kinds of errors.
     chooses_least_squares : bool
-        Held-out entries say whether least squares or a kernel fit what is believed: rare peaks are no errors.
+        Held-out entries decide between least squares and a kernel for the trusted entries: rare peaks are no errors.
     readmits : bool
         Doubted entries count all the same if the ring is no worse for it at all held-out entries: what a small ring
         cannot reach looks wrong, and no larger one would learn what is left out.

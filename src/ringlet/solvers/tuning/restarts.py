@@ -1,4 +1,4 @@
-"""Fits of a given rank that stand still far from what the rank could do: recognised, and begun anew."""
+"""Restarts of fits of a given rank that stall far from the best ring of that rank."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,8 +1,9 @@
 """Judgements of data that are too large to be judged at once: learned in some windows, made tile by tile.
 
-What is believed of an entry depends on the data, on the ring that judges, and on a tiling that follows from the shape
-and the chunks. Who asks, when and in which order makes no difference. Tiles of a store are judged when entries of them
-are read for the first time; arrays in memory, of which every update reads some entries everywhere, are judged at once.
+The weight of an entry depends on the data, on the ring that judges, and on a tiling that follows from the shape and
+the chunks. The order in which tiles are judged makes no difference, nor which worker judges them. Tiles of a store are
+judged when entries of them are read for the first time; arrays in memory, of which every update reads some entries
+everywhere, are judged at once.
 """
 
 from collections.abc import Sequence
@@ -132,7 +133,7 @@ class TiledJudgement:
         return np.asarray(_WEIGHTS[self._codes(block, None)])
 
     def counted(self, problem: Problem, *, doubted: bool) -> Problem:
-        """The problem without the entries that are wrong, and without doubted ones unless these are asked for.
+        """The problem without the entries that are wrong, and without doubted ones unless `doubted` is True.
 
         How many are left in each slice of a store is estimated by the windows: to count them, all would have to be
         judged.
@@ -153,7 +154,7 @@ class TiledJudgement:
         return {f"path.judge.{mode}": core for mode, core in enumerate(self.cores)}
 
     def _codes(self, block: Block, order: tuple[int, ...] | None) -> NDArray[np.uint8]:
-        """What is believed of the entries of a block, with the axes in the given order."""
+        """How far the entries of a block are trusted, with the axes in the given order."""
         if self.codes is not None:
             return gather(*in_order(self.codes, block, order))
         shape = self.source.shape
@@ -167,7 +168,7 @@ class TiledJudgement:
         return found if order is None else found.transpose(order)
 
     def _codes_of_tile(self, number: tuple[int, ...]) -> NDArray[np.uint8]:
-        """What is believed of the entries of a tile; one tile is judged at a time, because that takes memory."""
+        """How far the entries of a tile are trusted; one tile is judged at a time, because that takes memory."""
         tile = self.tiling.tile(number)
         shape = tuple(part.stop - part.start for part in tile.core)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Sweeps tried from any state, and what held-out entries say of them."""
+"""Sweeps tried from any state, and compared at held-out entries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,7 +103,7 @@ class Trials:
         return self.candidate(*algorithm.report(state, grams, reports)), helped
 
     def compare(self, new: Candidate, old: Candidate) -> Verdict:
-        """What the held-out entries say."""
+        """How much better a candidate is at the held-out entries."""
         return self.validator.compare(new.residuals, old.residuals)
 
     def error(self, candidate: Candidate) -> float:

@@ -32,8 +32,8 @@ _ROUNDING = {4: 1e-5, 8: 1e-13}  # nor what is smaller than this part of their l
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
 _TRUSTED = 0.5  # probability of being right from which an entry counts
-_LEAST_TRUSTED = 0.2  # of the held-out entries: if fewer are right, the judgement says nothing
-_FEWEST_DOUBTED = 30  # held-out entries that are doubted: fewer say nothing of the others
+_LEAST_TRUSTED = 0.2  # of the held-out entries: if fewer are right, the judgement is useless
+_FEWEST_DOUBTED = 30  # held-out entries that are doubted: fewer do not represent the others
 _FAR, _ROUNDS = 3.0, 6  # deviations beyond which the median leaves residuals out, and rounds to find them
 
 
@@ -96,7 +96,7 @@ class Validator:
     most : float
         Residual, in data ranges, beyond which an entry that is right counts no more.
     seen : Validator or None
-        Of entries that are not held out: not to choose by, but to tell the quality of all.
+        Of entries that are not held out: not to choose by, but to estimate the quality of all.
     """
 
     def __init__(
