@@ -115,7 +115,7 @@ class TuningPolicy:
     no_worse: float = 1.0
     sure: float = 2.0
     growth_factor: float = 2.0
-    small_growth_factor: float = 1.6
+    small_growth_factor: float = 1.3
     wide_bond: int = 8
     similar_promise: float = 0.5
     rung_settled_db: float = 0.15
@@ -139,6 +139,6 @@ class TuningPolicy:
     kernel_gain_db: float = 0.1
     least_squares_gain_db: float = 0.5
     hopeless_ranges: float = 1e3
-    kernel_sweeps: int = 2
+    kernel_sweeps: int = 3
     exact: float = 2e-5
     closing_sweeps: int = 2
