@@ -115,14 +115,6 @@ def test_what_was_judged_before_is_restored_alike():
     np.testing.assert_array_equal(before.weights, again.weights)
 
 
-def test_a_model_has_the_rounds_that_were_asked_for():
-    truth = wave(60, 50, 3)
-    values, wrong = hit(truth)
-    model, (weights,) = judge_entries([Entries(values, None, 0.5 * truth + 0.25)], rounds=3)
-    assert len(model.rounds) == 3
-    assert np.mean(weights[wrong] < 0.5) > 0.95
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_values_far_beyond_a_limit_have_no_weight_at_all(dtype):
     """Also a tiny weight of a huge value would be seen in what is restored."""

@@ -31,7 +31,6 @@ from ringlet.ring.arrays import Mapper
 
 __all__ = [
     "JUDGING_HALO",
-    "ROUNDS",
     "Judged",
     "JudgingModel",
     "judge_entries",
@@ -40,8 +39,8 @@ __all__ = [
     "round_of",
 ]
 
-ROUNDS = 7
-JUDGING_HALO = ROUNDS * JUDGING_RADIUS + 1  # entries around a block that decide about it
+_ROUNDS = 7
+JUDGING_HALO = _ROUNDS * JUDGING_RADIUS + 1  # entries around a block that decide about it
 _TRAINING_ENTRIES = 60_000  # for one stack
 _TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
 _TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
@@ -145,8 +144,6 @@ def judge_entries(
     outliers: OutlierModel | None = None,
     seed: int = 0,
     mapper: Mapper = map,
-    *,
-    rounds: int = ROUNDS,
 ) -> tuple[JudgingModel, list[Array32]]:
     """Judge parts of a tensor; what is learned can be used on other parts.
 
@@ -160,8 +157,6 @@ def judge_entries(
         Of the draws of entries.
     mapper : callable, optional
         Used like `map`; one of a pool of threads gives the same result sooner.
-    rounds : int
-        With fewer, fewer right entries are believed that the ring is far from.
 
     Returns
     -------
@@ -183,7 +178,7 @@ def judge_entries(
     >>> bool(np.mean(weights[5::7, 3::5] < 0.5) > 0.9), bool(np.mean(weights > 0.5) > 0.95)
     (True, True)
     """
-    judged = judge_sample(sample, outliers, seed, mapper, rounds=rounds)
+    judged = judge_sample(sample, outliers, seed, mapper)
     return judged.model, judged.weights
 
 
@@ -192,8 +187,6 @@ def judge_sample(
     outliers: OutlierModel | None = None,
     seed: int = 0,
     mapper: Mapper = map,
-    *,
-    rounds: int = ROUNDS,
 ) -> Judged:
     """What `judge_entries` does, with all that is learned on the way."""
     rng = np.random.default_rng(seed)
@@ -206,10 +199,10 @@ def judge_sample(
     trusts = [firsts.pop(0).arranged(window.layout) for window in windows]
     counted = _Counted(windows, rng)
     now, tail, doubted = start, _FIRST_TAIL, 0.0
-    learned: list[Round] = []
-    for _ in range(rounds):
+    rounds: list[Round] = []
+    for _ in range(_ROUNDS):
         stack, errors = learn_predictions(windows, trusts, rng, judging=True, mapper=mapper)
-        if not learned:  # a scale that gross errors do not widen
+        if not rounds:  # a scale that gross errors do not widen
             doubted = _FIRST_WIDTH * _spread(errors, trusts)
             trusts = [_calmed(trust, nearest, doubted) for trust, nearest in zip(trusts, errors, strict=True)]
         this = round_of(stack, windows, errors, trusts, tail, now)
@@ -217,14 +210,14 @@ def judge_sample(
             judge(window, nearest, trust, this, mapper)
             for window, nearest, trust in zip(windows, errors, trusts, strict=True)
         ]
-        learned.append(this)
+        rounds.append(this)
         tail = (tail + min(max(float(np.mean([trust.tail for trust in trusts])), _LEAST_TAIL), _MOST_TAIL)) / 2
         if outliers is None:
             now = now.learned_again(counted.wrong(trusts, now))
     structure = find_structure(windows, trusts, now.atoms)
     if structure is not None:
         trusts = [structure.believed(*pair, now.atoms) for pair in zip(windows, trusts, strict=True)]
-    model = JudgingModel(modes, origin, unit, start, doubted, tuple(learned), now, structure)
+    model = JudgingModel(modes, origin, unit, start, doubted, tuple(rounds), now, structure)
     return Judged(model, windows, trusts, tail)
 
 

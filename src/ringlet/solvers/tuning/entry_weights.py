@@ -13,7 +13,6 @@ import numpy as np
 
 from ringlet.errors import FormatError
 from ringlet.execution import Placement
-from ringlet.local.judging import ROUNDS
 from ringlet.results.records import RunState
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.solvers.base import Problem
@@ -84,8 +83,7 @@ class EntryWeights:
     def judged(self, path: Path, _number: int) -> Path:
         """Go on with least squares of what is believed, all entries judged by the present ring."""
         assert self.judge is not None  # noqa: S101 - asked before
-        rounds = self.policy.growing_rounds if path.at.phase is Phase.GROWING else ROUNDS
-        judgement = self.judge.judge(path.now.state.cores, path.trials.algorithm.mapper, rounds)
+        judgement = self.judge.judge(path.now.state.cores, path.trials.algorithm.mapper)
         return self.believed(replace(path, judgement=judgement).moved(kernel=False, readmitted=False))
 
     def judged_finally(self, path: Path, _number: int) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import BudgetError, FormatError
-from ringlet.local.judging import ROUNDS, Judged, JudgingModel, judge_entries, judge_sample
+from ringlet.local.judging import Judged, JudgingModel, judge_entries, judge_sample
 from ringlet.local.stuck import without_stuck
 from ringlet.local.window import Entries
 from ringlet.results.local_entries import evaluated
@@ -126,10 +126,10 @@ class Judge:
     at_once: bool = True
     sizes: TileSizes = field(default_factory=TileSizes)
 
-    def judge(self, cores: Sequence[Core], mapper: Mapper = map, rounds: int = ROUNDS) -> Judgement:
-        """Judge by a ring; `mapper` is used like `map`. The number of rounds counts where all are judged at once."""
+    def judge(self, cores: Sequence[Core], mapper: Mapper = map) -> Judgement:
+        """Judge by a ring; `mapper` is used like `map`."""
         if self.at_once:
-            return WholeJudgement(self.weights(cores, mapper, rounds))
+            return WholeJudgement(self.weights(cores, mapper))
         return judge_tiles(self.source, self.data_range, cores, self.sizes)
 
     def resumed(self, state: RunState, dtype: np.dtype[np.floating]) -> Judgement | None:
@@ -145,14 +145,14 @@ class Judge:
             raise FormatError("'path.judge' of the state is no ring of the shape of the data")
         return judge_tiles(self.source, self.data_range, cores, self.sizes)
 
-    def weights(self, cores: Sequence[Core], mapper: Mapper = map, rounds: int = ROUNDS) -> NDArray[np.float32]:
+    def weights(self, cores: Sequence[Core], mapper: Mapper = map) -> NDArray[np.float32]:
         """Probability of being right for every entry, judged at once; see `JudgedPart.settled`."""
         entries = beside_ring(self.source, self._box, cores, self.data_range)
-        model, (weights,) = judge_entries([entries], mapper=mapper, rounds=rounds)
+        model, (weights,) = judge_entries([entries], mapper=mapper)
         return self._settled(entries, weights, model)
 
     def finally_by(self, ring: TensorRing, mapper: Mapper = map) -> tuple[Judgement, Judged]:
-        """Judge all entries at once by a ring in the data's units, and in as many rounds as when data are restored."""
+        """Judge all entries at once by a ring in the data's units, and keep what those who restore the data need."""
         values, observed = self.source.read(self._box)
         entries = Entries(values, observed, evaluated(ring, self._box))
         judged = judge_sample([entries], mapper=mapper)

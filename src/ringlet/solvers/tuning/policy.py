@@ -79,8 +79,6 @@ class TuningPolicy:
     last_judging_entries : int
         Data with no more entries are judged once more at the end of a path, and swept on until they settle again. More
         entries are judged right before the last sweeps: what is found serves those who look at neighbours later.
-    growing_rounds : int
-        Rounds of a judgement while the ring grows: a better one follows.
     first_sweeps : int
         Sweeps of a given rank after which a kernel has narrowed far enough to be compared with least squares.
     judgements : int
@@ -132,7 +130,6 @@ class TuningPolicy:
     judged_at_once: int = 1 << 23
     judging_seconds: float = 3e-6
     last_judging_entries: int = 1 << 18
-    growing_rounds: int = 4
     first_sweeps: int = 6
     judgements: int = 2
     retuning_db: float = 1.0
