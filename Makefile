@@ -8,7 +8,7 @@ SPLIT := -n 2 --dist worksteal
 # Tests start hundreds of processes, and each would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types layers unit coverage test-min test-versions soak tables docs docs-check release-check format clean
+.PHONY: demo test lint types layers unit test-min test-versions soak tables docs docs-check release-check format clean
 
 # The environment of the tests where there is one; else a smaller one, which is ready sooner.
 DEMO := $(if $(wildcard .venv/ready),.venv,.venv-demo)
@@ -31,12 +31,11 @@ types: .venv/ready
 layers: .venv/ready
 	$(BIN)/lint-imports --no-cache
 
+# The lines that the suite runs are counted, and those that it does not run are listed. See CONTRIBUTING.md.
+COUNT := $(BIN)/python -m slipcover
 unit: .venv/ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(SPLIT) src tests README.md docs
-
-# The suite with the lines that it runs counted; those that it does not run are listed. See CONTRIBUTING.md.
-coverage: .venv-coverage/ready
-	OMP_NUM_THREADS=1 .venv-coverage/bin/python -m pytest $(SPLIT) --cov --cov-report=term-missing src tests README.md docs
+	OMP_NUM_THREADS=1 $(COUNT) --json --out .coverage.json -m pytest $(SPLIT) src tests README.md docs
+	$(COUNT) --merge .coverage.json --out .coverage.json --fail-under 95
 
 # The suite with the lowest versions that pyproject.toml allows. Old versions may warn of their own age.
 test-min: .venv-min/ready
@@ -92,11 +91,10 @@ format: .venv/ready
 
 # What else is installed, and where.
 .venv-demo/ready: WITH = --editable '.[demo]'
-.venv-coverage/ready: WITH = --editable '.[all]' --group coverage
 .venv-release/ready: WITH = --group release
 .venv-docs/ready: WITH = --editable '.[all,testing]' --group docs
 
-.venv-demo/ready .venv-coverage/ready .venv-release/ready .venv-docs/ready: pyproject.toml
+.venv-demo/ready .venv-release/ready .venv-docs/ready: pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
 	$(@D)/bin/python -m pip install --quiet $(WITH)

@@ -7,6 +7,10 @@ from functools import partialmethod
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("ringlet", deadline=None)  # tests assert no timings: machines are busy
+settings.load_profile("ringlet")
 
 
 @pytest.fixture(scope="session", autouse=True)

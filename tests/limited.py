@@ -56,9 +56,13 @@ def without_age(stderr):
 def serve():
     """Answer every request, a line of JSON, with the exit code of the fork that has run its code."""
     import av  # noqa: F401 - these are imported before memory is counted
+    import h5netcdf  # noqa: F401
     import h5py  # noqa: F401
     import numpy as np
     import PIL.Image  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import tifffile  # noqa: F401
+    import xarray  # noqa: F401
     import zarr.codecs  # noqa: F401
 
     from ringlet.errors import RingletError

@@ -20,7 +20,6 @@ from ringlet.results.records import Callback
 from ringlet.solvers.base import Plan, Solver, working_dtype
 from ringlet.solvers.sawrtrd.settings import AWRTRD
 from ringlet.solvers.sawrtrd.stacked import check_stack, fit_stack
-from ringlet.solvers.tuning.bond_expansion import largest_rank
 from ringlet.sources import Chunks, DeviceSource, source_in_place
 from ringlet.sources.chunked import regular_chunks
 from ringlet.sources.conversion import MOST_MODES, check_dtype
@@ -335,7 +334,7 @@ def plan(
         return replace(cost, notes=(*notes, *cost.notes)) if notes else cost  # type: ignore[type-var]
     most, smallest = choice.most_parameters(sizes, itemsize), bonds
     while True:  # memory limits the rank that is found
-        bonds = largest_rank(sizes, most, choice.still)
+        bonds = choice.largest_rank(sizes, most)
         try:
             cost = planned(chosen, choice, sizes, bonds, kind, lengths)
             break

@@ -32,7 +32,6 @@ from ringlet.solvers.sawrtrd.settings import AWRTRD, SAWRTRD
 from ringlet.solvers.streaming.extend import RingExtender
 from ringlet.solvers.streaming.extension_state import ExtensionState
 from ringlet.solvers.tuning.automatic import start_automatic
-from ringlet.solvers.tuning.bond_expansion import start_rank, still_bonds
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.judging import judging_memory
 from ringlet.solvers.tuning.policy import TuningPolicy
@@ -109,7 +108,8 @@ class FitRequest:
             status, history = drive(run, solver.stop_rule(), RunOptions(seen, line, kept, deadline))
             found, observed = run.snapshot(), problem.survey.observed / prod(source.shape)
             if not isinstance(found, RingSnapshot):
-                return Estimate(None, status, history, found.tensor())
+                dense = found.tensor()
+                return Estimate(None, status, history, dense if home is None else home.give(dense))
             ring = TensorRing(found.ring().cores, names=source.names, units=source.units).at(home)
             fit = Fit(ring, status, history, source, found.kernel, missing_share=1 - observed, _labels=labels)
             if not (isinstance(found, RobustSnapshot) and isinstance(solver, RobustRing)):
@@ -168,7 +168,7 @@ class FitRequest:
         init = None if self.init is None else _ring_of(self.init)
         if choice is not None and init is not None:
             bonds = _rank_of(init, source.shape, choice.most_parameters(source.shape, itemsize), self.rank)
-            if choice.still is not None and any(bonds[bond] > 1 for bond in still_bonds(choice.still, len(bonds))):
+            if any(bonds[bond] > 1 for bond in choice.still_bonds(len(bonds))):
                 raise ArgumentError(f"init has rank {bonds}, but rank={self.rank!r} keeps the bonds of that mode at 1")
         check_number("seed", self.seed, at_least=0, whole=True)
         check_checkpoint(self.checkpoint, self.every, solver)
@@ -254,7 +254,7 @@ def bonds_of(
         )
     if choice.still is not None and not -len(shape) <= choice.still < len(shape):
         raise ArgumentError(f"rank={rank!r} names mode {choice.still}, but the data have modes 0 to {len(shape) - 1}")
-    return start_rank(shape, choice.most_parameters(shape, itemsize), choice.still), choice
+    return choice.start_rank(shape, choice.most_parameters(shape, itemsize)), choice
 
 
 def device_note(device: Any, solver: Solver, data: np.dtype[Any]) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 import ringlet
 from ringlet import AWRTRD, SAWRTRD
+from ringlet.arrays import place_of
 
 SHAPE = (24, 18, 10)
 
@@ -157,3 +158,19 @@ def test_a_fit_continues_from_a_checkpoint_and_is_extended_on_its_device(tmp_pat
     assert longer.ring.device == xp.Device("device1")
     again = ringlet.decompose(x, 3, solver=solver, init=whole.ring)
     assert again.ring.device == xp.Device("device1")
+
+
+def test_restore_takes_a_mask_beside_the_data(put, damaged, observed):
+    clean = ringlet.restore(put(damaged), mask=put(observed), rank=3, sweeps=3)
+    assert (type(clean), clean.device) == (type(put(damaged)), put(damaged).device)
+    expected = ringlet.restore(damaged, mask=observed, rank=3, sweeps=3)
+    assert np.array_equal(place_of(clean).fetch(clean), expected)
+
+
+def test_views_take_index_arrays_beside_the_data(put, damaged):
+    fit = ringlet.decompose(put(damaged), 3, sweeps=3)
+    numbers, flags = np.array([1, 0]), np.arange(damaged.shape[0]) > 2
+    for view in (fit.weights, fit.residuals, fit.outliers, fit.restored, fit.ring.__getitem__):
+        for index in (numbers, flags):
+            place = fit.ring.place
+            assert np.array_equal(place.fetch(view(put(index))), place.fetch(view(index)))

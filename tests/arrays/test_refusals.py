@@ -98,10 +98,48 @@ def test_what_works_on_the_host_only_takes_no_device():
         ringlet.decompose(x, 2, device="mars")
 
 
-def test_other_methods_take_a_copy_and_give_the_ring_back_where_the_data_are():
+def test_other_methods_take_a_copy_and_give_the_answer_back_where_the_data_are():
     x = on("device1", np.fromfunction(lambda i, j, k: i + j * k, (6, 5, 4)))
     fit = ringlet.decompose(x, 3, solver=ringlet.baselines.TRALS(sweeps=3))
-    assert fit.ring.device == xp.Device("device1")
+    assert fit.ring.device == fit.tensor.device == xp.Device("device1")
+    seen = []
+    found = ringlet.complete(
+        x, solver=ringlet.baselines.L1TNN(sweeps=3), callback=lambda state: seen.append(state.tensor)
+    )
+    assert {array.device for array in (found.tensor, *seen)} == {xp.Device("device1")}
+    assert len(seen) == 3
+
+
+def test_what_was_computed_in_float64_is_given_back_to_a_device_without_it():
+    x = on("no_float64", np.arange(60, dtype=np.int32).reshape(5, 4, 3))
+    fit = ringlet.decompose(x, 2, solver=ringlet.baselines.TRALS(sweeps=2))
+    found = ringlet.complete(x, solver=ringlet.baselines.L1TNN(sweeps=2))
+    assert (fit.ring.dtype, found.tensor.dtype) == (np.float32, xp.float32)
+
+
+def test_tensors_without_entries_are_refused():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    with pytest.raises(ArgumentTypeError, match="data is a torch tensor without entries"):
+        ringlet.decompose(torch.empty(4, 5, 6, device="meta"), 2)
+    with pytest.raises(ArgumentTypeError, match="mask is a torch tensor without entries"):
+        ringlet.decompose(torch.ones(4, 5), 2, mask=torch.empty(4, 5, device="meta", dtype=torch.bool))
+    with pytest.raises(ArgumentTypeError, match="data is a torch tensor without entries"):
+        torch.vmap(lambda part: ringlet.decompose(part, 2))(torch.ones(3, 4, 5))
+    with pytest.raises(ArgumentTypeError, match=r"nested torch tensor; give data.to_padded_tensor\(float\('nan'\)\)"):
+        ringlet.decompose(torch.nested.nested_tensor([torch.ones(3, 4), torch.ones(2, 4)], layout=torch.jagged), 2)
+    with pytest.raises(ArgumentError, match="device='meta' is no device of torch: it holds no entries"):
+        ringlet.plan((4, 5), 2, device="meta")
+
+
+def test_arrays_that_jax_traces_are_refused():
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    x = np.ones((4, 5), np.float32)
+    with pytest.raises(ArgumentTypeError, match="data is traced by JAX"):
+        jax.jit(lambda data: ringlet.decompose(data, 2).ring.cores[0])(x)
+    with pytest.raises(ArgumentTypeError, match="mask is traced by JAX"):
+        jax.jit(lambda mask: ringlet.decompose(x, 2, mask=mask).ring.cores[0])(x > 0)
+    with pytest.raises(ArgumentError, match=r"device=3\.5 is no device of jax"):
+        ringlet.decompose(jax.numpy.asarray(x), 2, solver=PLAIN).ring.to(3.5)
 
 
 class _Short:

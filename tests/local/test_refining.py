@@ -127,5 +127,9 @@ def test_what_cannot_refine_is_refused(picture):
         fit.restored(refine="bm3d")
     with pytest.raises(ArgumentError, match=r"refine=.* gave an array of shape \(64, 80\)"):
         fit.restored(refine=lambda array: array[..., 0])
+    with pytest.raises(ArgumentError, match=r"refine=.* failed with an array .*complex128"):
+        fit.restored(refine=lambda array: array + 1j)
+    with pytest.raises(ArgumentError, match=r"refine=.* numbers that are not finite"):
+        fit.restored(refine=lambda array: np.ma.array(array, mask=array > array.mean()))
     with pytest.raises(ArgumentError, match="refine=3 is not allowed"):
         ringlet.restore(np.zeros((5, 5)), refine=3)

@@ -5,11 +5,13 @@
 
 from dataclasses import dataclass, field
 
+import array_api_strict
 import numpy as np
 import pandas
 
 import ringlet
 from ringlet import AWRTRD, SAWRTRD, DaskExecutor, TensorRing, baselines, complete, decompose, plan, restore
+from ringlet.sklearn import RingImputer, RingOutlierDetector
 from ringlet.sources.files import load
 
 VALUES = {
@@ -75,6 +77,8 @@ NUMBERS = WIDTH | {"zero", "negative", "minus infinity", "not a number"}
 FACTOR = frozenset({"negative", "bytes"})  # the bytes are a sequence of one number
 FROM_END = frozenset({"zero", "negative"})
 MANY = np.random.default_rng(0).random((3, 4, 3))
+STACK = ringlet.decompose_many(MANY, 2)
+THERE = array_api_strict.asarray(MANY[0], device=array_api_strict.Device("device1"))
 TABLE = pandas.DataFrame({"a": [0, 1], "b": [1.0, 2.0]})
 
 
@@ -128,6 +132,10 @@ def _of_restore(name, takes, said=""):
 
 def _of_solver(kind, name, takes, **fixed):
     return Argument(name, lambda value: kind(**{name: value, **fixed}), takes, where=kind.__name__)
+
+
+def _of_estimator(kind, name, takes):
+    return Argument(name, lambda value: kind(**{name: value}).fit(X[0]), takes, where=kind.__name__)
 
 
 ARGUMENTS = (
@@ -264,11 +272,30 @@ ARGUMENTS = (
         where="decompose_many",
         said="mask|does not exist|file can have this name|too long|path",
     ),
+    Argument(
+        "index",
+        lambda value: STACK[value],
+        WHOLE | FROM_END | FLAG,
+        where="ManyRings",
+    ),
     Argument("device", lambda value: decompose(X, 2, device=value), where="decompose", said="device"),
     Argument("refine", lambda value: FIT.restored(refine=value), frozenset({"function", "type"}), where="Fit.restored"),
     Argument("detail", lambda value: FIT.restored(detail=value), FLAG, where="Fit.restored"),
     Argument("keep", lambda value: FIT.restored(keep=value), FLAG, where="Fit.restored"),
     Argument("axes", lambda value: PATH_FIT.plot_path(value), where="Fit.plot_path"),
+    Argument("new_slices", FIT.extend, where="Fit.extend", said="new_slices|path|does not exist|file can|too long"),
+    Argument(
+        "mask",
+        lambda value: FIT.extend(X, mask=value),
+        where="Fit.extend",
+        said="mask|path|not exist|file can|too long",
+    ),
+    Argument("device", lambda value: plan((5, 4, 3), 2, device=value), where="plan", said="device"),
+    Argument("device", RING.to, where="TensorRing.to", said="device"),
+    _of_estimator(RingImputer, "modes", frozenset()),
+    _of_estimator(RingImputer, "rank", BONDS),
+    _of_estimator(RingImputer, "solver", frozenset()),
+    _of_estimator(RingOutlierDetector, "contamination", frozenset()),
     _of_solver(baselines.TRSVD, "start_mode", FROM_ZERO),
     _of_solver(baselines.LpTRC, "epsilon", POSITIVE),
     Argument("amount", lambda value: ringlet.budget(value), where="budget"),
@@ -294,6 +321,11 @@ BAD_DATA = {
     "numbers that float64 cannot work with": X * 1e-320,
     "a table without rows": TABLE[:0],
     "a series": TABLE["b"],
+    "a list of arrays on a device": [THERE, THERE],
+    "a list of masked arrays": [np.ma.array(X[0], mask=X[0] > 0.5), X[0]],
+    "an array on a device of one mode": THERE[0, :],
+    "an array on a device with an infinite entry": THERE * np.inf,
+    "truth values on a device": THERE > 0.5,
 }
 BAD_MASKS = {
     "whole numbers": np.ones(X.shape, int),
@@ -315,6 +347,9 @@ BAD_INDICES = {
     "floats": np.array([0.0, 1.0]),
     "a new axis": (None, 0),
     "a step of zero": slice(None, None, 0),
+    "a slice to a fraction": slice(0, 2.5),
+    "a slice of texts": (0, slice("a", "b")),
+    "a slice by a fraction": (..., slice(None, None, 1.5)),
 }
 _VERBS = {"decompose": lambda x, **more: decompose(x, 2, **more), "complete": complete, "restore": restore}
 _VIEWS = ("weights", "residuals", "zscores", "outliers", "uncertainty", "restored")
@@ -332,6 +367,14 @@ ARRAYS = [
     *(
         (f"Fit.{view}(index) {kind}", Argument("index", getattr(FIT, view), where=view, said="ind(ex|ices)"), value)
         for view in _VIEWS
+        for kind, value in BAD_INDICES.items()
+    ),
+    *(
+        (
+            f"TensorRing[index] {kind}",
+            Argument("index", FIT.ring.__getitem__, said="ind(ex|ices)|newaxis|step of a slice"),
+            value,
+        )
         for kind, value in BAD_INDICES.items()
     ),
 ]

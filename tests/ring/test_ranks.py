@@ -1,3 +1,4 @@
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +8,10 @@ from oracles import random_cores
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.ring.ranks import bond_limits, normalise_rank
 
+RANKS = [4, np.int32(4), (4, 4, 4), [4, 4, 4, 4], np.array([4, 4, 4]), np.array(4), array_api_strict.asarray(4)]
 
-@pytest.mark.parametrize("rank", [4, np.int32(4), (4, 4, 4), [4, 4, 4, 4], np.array([4, 4, 4]), np.array(4)], ids=repr)
+
+@pytest.mark.parametrize("rank", RANKS, ids=repr)
 def test_every_form_of_rank_becomes_one_bond_per_mode(rank):
     bonds = normalise_rank(rank, 3)
     assert bonds == (4, 4, 4)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from soak.cases import run_case
 from soak.guard import ViolationError
+from soak.samples import KINDS
 
 _WAITING = 20  # times the limit of processor time: what waits for longer than that hangs
 
@@ -23,9 +24,8 @@ def main():
     answers, sys.stdout = sys.stdout, sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the soak, which ends this process by its input
     sys.dont_write_bytecode = True  # reading is to write nothing at all
-    run_case("h5", 0, folder)  # libraries that are loaded at the first use are not counted
-    run_case("mp4", 0, folder)
-    run_case("zarr", 0, folder)
+    for kind in KINDS:
+        run_case(kind, 1, folder)  # libraries that are loaded at the first use are not counted
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     most = pages * resource.getpagesize() + memory
     resource.setrlimit(resource.RLIMIT_AS, (most, most))

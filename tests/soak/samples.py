@@ -4,14 +4,17 @@ import shutil
 
 import h5py
 import numpy as np
+import pandas
 import PIL.Image
 import scipy.io
+import tifffile
+import xarray
 import zarr
 
 from ringlet import TensorRing
 from ringlet.store.outputs import write_array
 
-KINDS = ("npy", "npz", "mat", "png", "jpg", "h5", "zarr", "mp4")
+KINDS = ("npy", "npz", "mat", "png", "jpg", "webp", "bmp", "h5", "zarr", "mp4", "tif", "nc", "csv", "parquet")
 
 
 _written = {}  # the paths, by kind, of this process
@@ -111,6 +114,45 @@ def _mp4(folder, rng):
     return paths
 
 
+def _tif(folder, rng):
+    x = rng.integers(0, 999, (4, 16, 20)).astype("u2")
+    tifffile.imwrite(folder / "stack.tif", x, photometric="minisblack")
+    tifffile.imwrite(folder / "packed.tif", x, photometric="minisblack", compression="zlib", predictor=True)
+    tifffile.imwrite(folder / "tiles.tif", x[0].astype("u1"), tile=(16, 16), compression="zlib")
+    with tifffile.TiffWriter(folder / "pages.tif", bigtiff=True) as file:
+        for page in x:
+            file.write(page, contiguous=False, metadata=None)
+    return [folder / f"{name}.tif" for name in ("stack", "packed", "tiles", "pages")]
+
+
+def _nc(folder, rng):
+    labels = {"time": np.arange(8), "name": ("x", [f"s{i}" for i in range(6)])}
+    x = xarray.DataArray(rng.random((8, 6, 4)), labels, ("time", "x", "y"), "speed", {"units": "m/s"})
+    x.to_netcdf(folder / "four.nc", engine="h5netcdf")
+    packed = {"speed": {"dtype": "i2", "scale_factor": 0.001, "_FillValue": -1, "zlib": True, "chunksizes": (4, 6, 4)}}
+    x.to_netcdf(folder / "packed.nc", engine="h5netcdf", encoding=packed)
+    x.to_netcdf(folder / "three.nc", engine="scipy", format="NETCDF3_64BIT")
+    x.to_netcdf(folder / "classic.nc", engine="scipy", format="NETCDF3_CLASSIC", unlimited_dims=["time"])
+    return [folder / f"{name}.nc" for name in ("four", "packed", "three", "classic")]
+
+
+def _tables(suffix):
+    def make(folder, rng):
+        i, j, k = (axis.ravel() for axis in np.indices((4, 3, 5)))
+        long = pandas.DataFrame({"sensor": [f"s{n}" for n in i], "day": j, "hour": k, "v": rng.random(60)})
+        wide = pandas.DataFrame(rng.integers(0, 99, (12, 6)), columns=list("abcdef")).astype("Int64")
+        wide = wide.mask(rng.random(wide.shape) < 0.1)
+        paths = [folder / f"{name}.{suffix}" for name in ("long", "wide")]
+        for table, path in zip((long, wide), paths, strict=True):
+            if suffix == "csv":
+                table.to_csv(path, index=False)
+            else:
+                table.to_parquet(path, compression="zstd" if table is long else None)
+        return paths
+
+    return make
+
+
 def _ring(folder, rng):
     cores = [rng.standard_normal(shape) for shape in ((2, 6, 3), (3, 5, 2), (2, 4, 2))]
     TensorRing(cores, names=("a", "b", "c"), units="K").save(folder / "double.ring", force=True)
@@ -124,8 +166,14 @@ _MAKERS = {
     "mat": _mat,
     "png": _pictures("png", {"L": 0, "RGB": 3, "RGBA": 4, "I;16": 0}),
     "jpg": _pictures("jpg", {"L": 0, "RGB": 3}),
+    "webp": _pictures("webp", {"RGB": 3, "RGBA": 4}),
+    "bmp": _pictures("bmp", {"L": 0, "RGB": 3}),
     "h5": _h5,
     "zarr": _zarr,
     "mp4": _mp4,
+    "tif": _tif,
+    "nc": _nc,
+    "csv": _tables("csv"),
+    "parquet": _tables("parquet"),
     "ring": _ring,
 }

@@ -5,6 +5,7 @@ Every case runs in a process of its own that cannot take 400 MB more than it has
 
 import gzip
 import json
+import lzma
 import struct
 import sys
 import zipfile
@@ -14,6 +15,7 @@ import av
 import h5py
 import numpy as np
 import PIL.Image
+import pyarrow.parquet
 import pytest
 import scipy.io
 import zarr
@@ -208,6 +210,61 @@ def test_an_hdf5_chunk_that_unpacks_to_more_than_allowed_is_refused(tmp_path, ru
         dataset = file.create_dataset("x", (100, 100), "u1", chunks=(100, 100), compression="gzip")
         dataset.id.write_direct_chunk((0, 0), deflated_zeros(1000, "zlib"))
     assert "the chunk at (0, 0) takes" in run_limited(READ, tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize("kind", ["claim", "chunk", "packed"])
+def test_netcdf_files_are_bounded_as_hdf5_files_are(tmp_path, kind, run_limited):
+    length, size = {"claim": (60_000, 600), "chunk": (5000, 5000), "packed": (90, 90)}[kind]
+    with h5py.File(tmp_path / "x.nc", "w") as file:
+        dataset = file.create_dataset("x", (length,) * 2, "f8", chunks=(size,) * 2, compression="gzip")
+        if kind == "chunk":
+            dataset[:10] = 0
+        elif kind == "packed":
+            dataset.id.write_direct_chunk((0, 0), deflated_zeros(200, "zlib"))
+    told = {"claim": "only 0 B are stored", "chunk": "a chunk takes 200 MB", "packed": "the chunk at (0, 0) takes 1"}
+    assert told[kind] in run_limited(READ, tmp_path / "x.nc")
+
+
+@pytest.mark.parametrize("code", [8, 34925])  # deflate and xz, as TIFF has them
+def test_a_strip_that_unpacks_to_more_than_allowed_is_refused(tmp_path, code, run_limited):
+    packed = deflated_zeros(450, "zlib") if code == 8 else lzma.compress(bytes(120_000_000), preset=0)
+    tags = {256: 8, 257: 8, 258: 8, 259: code, 262: 1, 273: 8, 277: 1, 278: 8, 279: len(packed)}
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    end = struct.pack("<H", len(tags)) + entries + bytes(4)
+    (tmp_path / "x.tif").write_bytes(b"II*\0" + struct.pack("<I", 8 + len(packed)) + packed + end)
+    assert "a strip or tile takes 10" in run_limited(LOAD, tmp_path / "x.tif")
+
+
+@pytest.mark.parametrize("kind", ["texts", "one text", "numbers", "lists"])
+def test_parquet_files_that_unpack_to_more_than_allowed_are_refused(tmp_path, kind, run_limited):
+    rows = {"numbers": 8_000_000, "lists": 4}.get(kind, 150)
+    column = {
+        "texts": lambda: pyarrow.array([str(number % 10) + "x" * 1_000_000 for number in range(rows)]),
+        "one text": lambda: pyarrow.array(["x" * 1_000_000] * rows),
+        "numbers": lambda: np.zeros(rows),
+        "lists": lambda: pyarrow.array([[0] * 1_000_000] * rows, pyarrow.list_(pyarrow.int8())),
+    }[kind]()
+    plain = kind == "texts"
+    pyarrow.parquet.write_table(
+        pyarrow.table({"v": np.arange(rows, dtype="f4"), "x": column}),
+        tmp_path / "x.parquet",
+        compression="zstd",
+        use_dictionary=not plain,
+    )
+    del column
+    told = "holds several values in a row" if kind == "lists" else "but 100 MB are allowed"
+    # Every thread of Arrow reserves address space.
+    assert told in run_limited(LOAD, tmp_path / "x.parquet", memory=1_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("1,2\n" * 9_000_000, "144 MB of memory or more, but 100 MB"), ("1," * 200_000 + "1\n", "at most 65536 are read")],
+    ids=["rows", "columns"],
+)
+def test_csv_files_of_too_many_fields_are_refused(tmp_path, text, told, run_limited):
+    (tmp_path / "x.csv").write_text(text)
+    assert told in run_limited(LOAD, tmp_path / "x.csv")
 
 
 def test_metadata_and_attributes_of_absurd_length_are_refused(tmp_path, run_limited):

@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+import tifffile
 import zarr
 
 from ringlet.errors import ArgumentError, FormatError
@@ -74,6 +75,57 @@ def test_hdf5_files_that_lead_to_others_are_refused_by_name_unless_allowed(secre
     with pytest.raises(FormatError, match=r"secret\..*follow_links=True"):
         load_mask(f"{secret}/in.h5::{key}", (3, 4))
     np.testing.assert_array_equal(load(secret / "in.h5", key=key, follow_links=True).array, SECRET)
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_netcdf_files_that_lead_to_others_are_refused_by_name_unless_allowed(secret, make):
+    with h5py.File(secret / "in.nc", "w") as file:
+        make(file, secret)
+        file["own"] = np.ones((2, 2))
+    for read in (load, lambda path: load_mask(f"{path}::own", (2, 2))):
+        with pytest.raises(FormatError, match=r"secret\..*follow_links=True"):
+            read(secret / "in.nc")
+    if make is not external_group:  # of which xarray reads nothing
+        np.testing.assert_array_equal(load(secret / "in.nc", key="x", follow_links=True).array, SECRET)
+
+
+def test_a_scalar_of_a_netcdf_file_leads_nowhere_either(secret):
+    with h5py.File(secret / "in.nc", "w") as file:
+        space = h5py.h5s.create(h5py.h5s.SCALAR)
+        made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        made.set_external(str(secret / "secret.bin").encode(), 0, 1)
+        h5py.h5d.create(file.id, b"s", h5py.h5t.NATIVE_UINT8, space, made)
+        file["x"] = SECRET
+    with pytest.raises(FormatError, match=r"secret\.bin.*follow_links=True"):
+        load(secret / "in.nc")
+
+
+OME = """<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0">
+<Pixels ID="Pixels:0" DimensionOrder="XYZCT" Type="uint8" SizeX="4" SizeY="3" SizeZ="2" SizeC="1" SizeT="1">
+<Channel ID="Channel:0:0" SamplesPerPixel="1"/>
+<TiffData IFD="0" FirstZ="0" PlaneCount="1"><UUID FileName="in.tif">urn:uuid:1</UUID></TiffData>
+<TiffData IFD="{place}" FirstZ="1" PlaneCount="1"><UUID FileName="{name}">urn:uuid:{number}</UUID></TiffData>
+</Pixels></Image></OME>"""
+
+
+def test_tiff_files_that_lead_to_others_are_refused_unless_allowed(secret):
+    def write(**other):
+        with tifffile.TiffWriter(secret / "in.tif") as file:
+            for number in range(2):
+                text = OME.format(**other) if not number else None
+                file.write(np.full((3, 4), number, "u1"), description=text, metadata=None, contiguous=False)
+
+    tifffile.imwrite(secret / "secret.tif", SECRET)
+    write(place=0, name=secret / "secret.tif", number=2)
+    for read in (load, lambda path: load_mask(path, (2, 3, 4))):
+        with pytest.raises(FormatError, match="name other files, which are not read; follow_links=True reads them"):
+            read(secret / "in.tif")
+    np.testing.assert_array_equal(load(secret / "in.tif", follow_links=True).array[1], SECRET)
+    (secret / "secret.tif").unlink()
+    with pytest.raises(FormatError, match="planes of its stack are missing"):
+        load(secret / "in.tif", follow_links=True)
+    write(place=1, name="in.tif", number=1)
+    assert load(secret / "in.tif").array.mean(axis=(1, 2)).tolist() == [0, 1]
 
 
 def test_other_arrays_of_a_file_with_outside_links_are_read_by_their_key(secret):

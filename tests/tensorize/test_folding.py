@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import ringlet
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 
 DTYPES = ("float16", "float32", "float64", "uint8", "int16", "int64", "uint64", "bool")
 
@@ -184,3 +184,28 @@ def test_other_wrong_arguments_are_refused_by_name():
         ringlet.unfold(x, [(2, 3), None], (6, 4))
     with pytest.raises(ArgumentTypeError, match="x has dtype <U1"):
         ringlet.fold(np.array(["a"]), [None])
+
+
+@pytest.mark.parametrize("size", [10**6, 10**9])
+def test_what_no_machine_holds_is_refused(size):
+    with pytest.raises(BudgetError, match=r"the folded tensor of shape .* does not fit into memory"):
+        ringlet.fold(np.zeros((4, 3)), [(size, size), None])
+
+
+def test_arrays_of_other_libraries_come_back_where_they_were():
+    xp = pytest.importorskip("array_api_strict")
+    x = np.random.default_rng(0).random((6, 5, 3)).astype(np.float32)
+    there = xp.asarray(x, device=xp.Device("device1"))
+    folded = ringlet.fold(there, [(2, 4), None, None])  # filled up by NaN
+    assert (folded.device, folded.dtype) == (there.device, there.dtype)
+    back = ringlet.unfold(folded, [(2, 4), None, None], x.shape)
+    assert back.device == there.device
+    assert bool(xp.all(back == there))
+
+
+def test_tensors_of_a_dtype_that_numpy_lacks_are_folded():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = torch.arange(12).reshape(4, 3).to(torch.bfloat16)
+    folded = ringlet.fold(x, [(2, 2), None])
+    assert (folded.dtype, folded.shape) == (torch.bfloat16, (2, 2, 3))
+    assert torch.equal(ringlet.unfold(folded, [(2, 2), None], (4, 3)), x)

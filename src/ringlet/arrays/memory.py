@@ -73,7 +73,7 @@ class DeviceMemory:
     entries: int
 
     def within(self, work: Callable[[int], Result], least: int, bytes_an_entry: int) -> Result:
-        """The result of work on so many entries at once, halved until it fits.
+        """The result of work on this number of entries at once, halved until it fits.
 
         Parameters
         ----------

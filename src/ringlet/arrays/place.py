@@ -6,6 +6,7 @@ its device, is given.
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 
-__all__ = ["Place", "is_foreign", "named_place", "namespace", "place_of"]
+__all__ = ["Place", "host_array", "is_foreign", "like_given", "named_place", "namespace", "place_of"]
 
 _DTYPES = (
     *("float32", "float64", "float16", "bool", "uint8", "int8"),
@@ -63,6 +64,10 @@ class Place:
         """Whether equations are solved there: a device of its own that has float64."""
         return not self.on_host and self.has(np.dtype(np.float64))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by the name of the library: modules cannot be."""
+        return _place_again, (self.xp.__name__, str(self.device) if self.library == "jax" else self.device)
+
     def __str__(self) -> str:
         return f"{self.device} of {self.library}"
 
@@ -72,6 +77,15 @@ class Place:
             return array
         values = np.array(array, order="C") if copy or not array.flags.writeable else np.ascontiguousarray(array)
         return self.xp.asarray(values, device=self.device)
+
+    def give(self, values: NDArray[Any], dtype: Any = None) -> Any:
+        """Results of the host as an array of this place that shares no memory, by default of their own dtype.
+
+        Float64 becomes float32 where the device lacks it.
+        """
+        wide = values.dtype == np.float64 and not self.has(values.dtype)
+        given = self.put(values.astype(np.float32) if wide else values, copy=True)
+        return given if dtype is None else self.xp.astype(given, dtype)
 
     def send(self, array: NDArray[Any]) -> Any:
         """As `put`, for arrays used once: to a CUDA device of torch from pinned memory, while both sides go on."""
@@ -155,7 +169,35 @@ def place_of(given: Any, name: str = "data") -> Place | None:
     if not is_foreign(given):
         return None
     compat = _compat(name)
+    if _is_traced(given):
+        raise ArgumentTypeError(f"{name} is traced by JAX; fits run outside of jax.jit, grad and vmap")
     return Place(compat.array_namespace(given), compat.device(given))
+
+
+def host_array(given: Any, name: str = "data") -> Any:
+    """An array of another library than NumPy as one of NumPy; anything else as it is. Errors refer to it as `name`.
+
+    Examples
+    --------
+    >>> import array_api_strict as xp
+    >>> host_array(xp.ones(2, device=xp.Device("device1"))), host_array([1])
+    (array([1., 1.]), [1])
+    """
+    place = place_of(given, name)
+    return given if place is None else place.fetch(given)
+
+
+def like_given(values: NDArray[Any], given: Any) -> Any:
+    """A NumPy array as one of the library, the device and the dtype of an array; a masked array stays one of NumPy.
+
+    Examples
+    --------
+    >>> import array_api_strict as xp
+    >>> like_given(np.ones(2), xp.ones(3, dtype=xp.float32)).dtype
+    array_api_strict.float32
+    """
+    place = place_of(given)
+    return values if place is None or isinstance(values, np.ma.MaskedArray) else place.give(values, given.dtype)
 
 
 def named_place(device: Any, like: Place | None = None) -> Place:
@@ -179,7 +221,7 @@ def named_place(device: Any, like: Place | None = None) -> Place:
         like = found
     try:
         return Place(like.xp, _device_of(like, device))
-    except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+    except (RuntimeError, ValueError, TypeError, AttributeError, AssertionError) as error:
         why = "" if like.xp is np else f": {str(error).splitlines()[0]}"
         raise ArgumentError(f"device={device!r} is no device of {like.library}{why}") from None
 
@@ -190,7 +232,26 @@ def _device_of(like: Place, device: Any) -> Any:
         import jax
 
         device = jax.devices(device)[0]
-    return _compat("device").device(like.xp.empty(0, device=device))
+    found = _compat("device").device(like.xp.empty(0, device=device))
+    if getattr(found, "type", None) == "meta":
+        raise ValueError("it holds no entries")
+    return found
+
+
+def _place_again(module: str, device: Any) -> Place:
+    """A place that was pickled, where its library is installed and has that device."""
+    found = device
+    if module.endswith("jax.numpy"):
+        import jax
+
+        found = next(one for one in jax.devices(device.partition(":")[0]) if str(one) == device)
+    return Place(import_module(module), found)
+
+
+def _is_traced(given: Any) -> bool:
+    """Whether JAX only follows what is done to an array, without entries."""
+    jax: Any = sys.modules.get("jax")
+    return jax is not None and isinstance(given, jax.core.Tracer)
 
 
 def _compat(name: str) -> Any:

@@ -170,7 +170,8 @@ class _Called:
     def __call__(self, array: Array64, errors: _Errors) -> Array64:
         arguments = {"sigma": errors.unknown**0.5} if _takes_sigma(self.denoiser) else {}
         try:
-            result = np.asarray(self.denoiser(array, **arguments), np.float64)
+            given = np.ma.filled(np.ma.asanyarray(self.denoiser(array, **arguments)), np.nan)
+            result = given.astype(np.float64, casting="same_kind", copy=False)
         except (TypeError, ValueError) as error:
             raise ArgumentError(
                 f"refine={self.denoiser!r} failed with an array of shape {array.shape}: {error}"

@@ -328,11 +328,11 @@ class Estimate:
     ring: TensorRing | None
     status: Status
     history: tuple[SweepRecord, ...]
-    _dense: NDArray[Any] | None = None
+    _dense: Any = None
 
     @cached_property
-    def tensor(self) -> NDArray[Any]:
-        """The dense estimate, in the data's units."""
+    def tensor(self) -> Any:
+        """The dense estimate, in the data's units, an array of the library of the data."""
         return np.asarray(self.ring) if self._dense is None else self._dense
 
     def __repr__(self) -> str:

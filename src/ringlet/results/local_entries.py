@@ -40,7 +40,7 @@ _LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like canno
 
 @dataclass(frozen=True, eq=False)
 class HonestRing:
-    """The ring before its last sweeps: it has not seen the held-out entries, so its errors there are honest.
+    """The ring before its last sweeps: it has not seen the held-out entries, so its errors there are unbiased.
 
     Attributes
     ----------

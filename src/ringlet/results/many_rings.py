@@ -52,7 +52,10 @@ class ManyRings:
 
     def __getitem__(self, number: int) -> TensorRing:
         """The ring of one tensor."""
-        place = index(number)
+        try:
+            place = index(number)
+        except TypeError:
+            raise IndexingError(f"index={number!r} is not allowed; give the number of one ring") from None
         if not -len(self) <= place < len(self):
             raise IndexingError(f"index {number} is out of bounds for {len(self)} rings")
         return TensorRing([core[place % len(self), ...] for core in self.cores])

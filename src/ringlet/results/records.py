@@ -196,9 +196,10 @@ class State:
         return None if ring is None else TensorRing(ring.cores, names=self._names, units=self._units).at(self._place)
 
     @property
-    def tensor(self) -> NDArray[Any]:
-        """The dense estimate after this sweep."""
-        return self._snapshot.tensor()
+    def tensor(self) -> Any:
+        """The dense estimate after this sweep, an array of the library of the data."""
+        dense = self._snapshot.tensor()
+        return dense if self._place is None else self._place.give(dense)
 
 
 Callback: TypeAlias = Callable[[State], object]

@@ -43,7 +43,7 @@ def normalise_rank(rank: int | Sequence[int], order: int) -> tuple[int, ...]:
     """
     if isinstance(rank, (str, bytes)):
         raise ArgumentTypeError(f"rank={rank!r} is text; give an int or one int per mode, e.g. {_example(order)}")
-    one = not isinstance(rank, Iterable) or (isinstance(rank, np.ndarray) and rank.ndim == 0)
+    one = not isinstance(rank, Iterable) or getattr(rank, "ndim", None) == 0
     bonds = (_bond(rank),) * order if one else tuple(map(_bond, rank))  # type: ignore[arg-type]
     if len(bonds) == order + 1:
         if bonds[0] != bonds[-1]:

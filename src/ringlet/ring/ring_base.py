@@ -165,7 +165,7 @@ class RingBase:
         """The same ring at the `place` of another ring; None gives NumPy arrays."""
         if place == self._place:
             return self
-        cores = self._host if place is None else [place.put(core) for core in self._host]
+        cores = self._host if place is None else [place.give(core) for core in self._host]
         return type(self)(cores, names=self._names, units=self._units)
 
     @property

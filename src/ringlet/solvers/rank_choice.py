@@ -1,19 +1,22 @@
-"""Ranks that a fit is to find: what a caller may ask for, and how large the ring may become."""
+"""Ranks that a fit is to find: what a caller may ask for, where it begins, and how large the ring may become."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod
 
 from ringlet.amounts import parse_bytes
 from ringlet.checks import check_flag, check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.ring.ranks import bond_limits, parameters
 
-__all__ = ["RankChoice", "background", "budget", "target"]
+__all__ = ["RankChoice", "background", "budget", "target", "wider_rank"]
 
 _SMALLER = 5  # times: an automatic ring has at most this part of the data's numbers,
 _TARGET_SMALLER = 2  # and this part where it has to reach a target, or where the data are tiny
 _TINY = 1000  # entries: a fifth of them would hold next to nothing
 _HEADER = 4096  # bytes of a stored ring beside its numbers
+_START = 3  # bonds that a fit begins with
+_LEAST_STEP = 1.1  # factor: a bond that may grow by less does not grow, for a trial would cost much and gain little
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,74 @@ class RankChoice:
         smaller = _SMALLER if self.psnr is None and entries > _TINY else _TARGET_SMALLER
         thin = min(2 * sum(shape), entries * 3 // 4)  # few channels: twice the smallest ring, if that is smaller at all
         return max(entries // smaller, thin)
+
+    def still_bonds(self, order: int) -> tuple[int, ...]:
+        """The two bonds of a mode along which nothing changes, which stay 1; none if there is no such mode.
+
+        Examples
+        --------
+        >>> background(-1).still_bonds(4), target(psnr=30).still_bonds(4)
+        ((3, 0), ())
+        """
+        return () if self.still is None else (self.still % order, (self.still + 1) % order)
+
+    def start_rank(self, shape: Sequence[int], most: int) -> tuple[int, ...]:
+        """Small bonds to begin with, of a ring of at most `most` numbers.
+
+        Examples
+        --------
+        >>> RankChoice().start_rank((512, 512, 3), 10**6)
+        (3, 3, 3)
+        """
+        for bond in range(_START, 1, -1):
+            rank = self._even_rank(shape, bond)
+            if parameters(shape, rank) <= most:
+                return rank
+        return (1,) * len(shape)
+
+    def largest_rank(self, shape: Sequence[int], most: int) -> tuple[int, ...]:
+        """The rank of about equal bonds, as far as their neighbours carry them, of a ring of at most `most` numbers.
+
+        Examples
+        --------
+        >>> RankChoice().largest_rank((100, 100, 3), 6000), RankChoice().largest_rank((960, 12), 2304)
+        ((6, 5, 5), (2, 1))
+        """
+        bond, rank = 1, (1,) * len(shape)
+        while True:
+            wider = self._even_rank(shape, bond + 1)
+            if wider == rank or parameters(shape, wider) > most:
+                break
+            bond, rank = bond + 1, wider
+        still = self.still_bonds(len(shape))
+        for k in (k for k in range(len(shape)) if k not in still):  # what is left is enough for single bonds
+            one = (*rank[:k], rank[k] + 1, *rank[k + 1 :])
+            if parameters(shape, one) <= most:
+                rank = bond_limits(shape, one)
+        return rank
+
+    def _even_rank(self, shape: Sequence[int], bond: int) -> tuple[int, ...]:
+        still = self.still_bonds(len(shape))
+        return bond_limits(shape, [1 if k in still else bond for k in range(len(shape))])
+
+
+def wider_rank(
+    shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, most: int
+) -> tuple[int, ...] | None:
+    """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if hardly at all.
+
+    Examples
+    --------
+    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 2.0, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 2.0, 10**6)
+    ((3, 20, 3), None)
+    >>> wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_250), wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_249)
+    ((5, 22, 5), None)
+    """
+    before, now, after = rank[:bond], rank[bond], rank[bond + 1 :]
+    width = bond_limits(shape, (*before, max(now + 1, ceil(factor * now)), *after))[bond]
+    while width > now and parameters(shape, (*before, width, *after)) > most:
+        width -= 1
+    return (*before, width, *after) if width >= _LEAST_STEP * now else None
 
 
 def budget(amount: int | str) -> RankChoice:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.arrays import place_of
+from ringlet.arrays import is_foreign, place_of
 from ringlet.errors import ArgumentError, ArgumentTypeError, DataWarning, warn
 from ringlet.sources.base import Source
 from ringlet.sources.chunked import ChunkedSource
@@ -49,6 +49,8 @@ def as_source(data: Any, mask: Any = None) -> ArraySource | ChunkedSource:
     >>> source.chunks, source.read((slice(0, 1), slice(0, 4)))[1].tolist()
     (((4, 2), (2, 2)), [[True, False, False, False]])
     """
+    if type(data) is not np.ndarray and is_foreign(data):
+        return _in_place(data, mask).on_host()
     source = ArraySource(data) if type(data) is np.ndarray else _source_of("data", data)
     _check_tensor(source)
     if mask is not None:
@@ -77,9 +79,14 @@ def source_in_place(data: Any, mask: Any = None) -> ArraySource | ChunkedSource 
     ringlet.errors.ArgumentError: mask lies on array_api_strict.Device('CPU_DEVICE') of array_api_strict, but the data \
 on array_api_strict.Device('device1') of array_api_strict; move one of them
     """
-    placed = None if isinstance(data, np.ndarray) else device_source(data)
-    if placed is None:
-        return as_source(data, mask)
+    return _in_place(data, mask) if is_foreign(data) else as_source(data, mask)
+
+
+def _in_place(data: Any, mask: Any) -> DeviceSource:
+    """An array of another library than NumPy, and its mask, as a source."""
+    refuse_sparse("data", data)  # of a library that follows the standard
+    placed = device_source(data)
+    assert placed is not None  # noqa: S101 - the caller has asked
     _check_tensor(placed)
     if mask is None:
         return placed
@@ -112,6 +119,8 @@ def _source_of(name: str, given: Any) -> ArraySource | ChunkedSource:
     placed = device_source(given, name)
     if placed is not None:
         return placed.on_host()
+    if isinstance(given, list | tuple) and any(isinstance(one, np.ma.MaskedArray) for one in given):
+        raise ArgumentTypeError(f"{name} is a list of numpy.ma arrays; give one array, e.g. numpy.ma.stack({name})")
     return ArraySource(_as_array(name, given))
 
 
@@ -170,6 +179,8 @@ def _as_array(name: str, given: Any) -> NDArray[Any]:
         array = np.asarray(given)
     except ValueError as error:  # nested lists of unequal lengths
         raise ArgumentError(f"{name} is not an array: {error}") from error
+    except (TypeError, RuntimeError) as error:  # of arrays in a list, on a device
+        raise ArgumentTypeError(f"{name} is not an array: {error}; of several arrays give one stack") from error
     if array.ndim == 0 and array.dtype.kind not in "biufc":
         raise ArgumentTypeError(f"{name} is of type {type(given).__name__}; give an array, a table, a store or a path")
     return array

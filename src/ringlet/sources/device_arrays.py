@@ -27,11 +27,7 @@ class PlaceLabels:
 
     def label(self, values: NDArray[Any], index: PlainIndex | None, quantity: Quantity) -> Any:  # noqa: ARG002
         """The values as an array of the same library on the same device, entries in the same dtype."""
-        wanted = np.asarray(values)
-        if wanted.dtype == np.float64 and not self.place.has(wanted.dtype):
-            wanted = wanted.astype(np.float32)
-        given = self.place.put(wanted, copy=True)
-        return self.place.xp.astype(given, self.dtype) if quantity == "entries" else given
+        return self.place.give(np.asarray(values), self.dtype if quantity == "entries" else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +140,7 @@ def device_source(given: Any, name: str = "data") -> DeviceSource | None:
     place = place_of(given, name)
     if place is None:
         return None
-    array = given
-    if place.library == "torch":
-        array = _plain_tensor(given, place.xp, name)
-    elif place.library == "jax" and not hasattr(given, "addressable_shards"):
-        raise ArgumentTypeError(f"{name} is traced by JAX; fits run outside of jax.jit, grad and vmap")
+    array = _plain_tensor(given, place.xp, name) if place.library == "torch" else given
     labels = PlaceLabels(array.ndim, array.dtype, place)
     source = DeviceSource(array, place, labels=labels)
     place.numpy_dtype(array, name)  # refused, if NumPy lacks it
@@ -157,6 +149,11 @@ def device_source(given: Any, name: str = "data") -> DeviceSource | None:
 
 def _plain_tensor(given: Any, torch: Any, name: str) -> Any:
     """A dense tensor without a gradient."""
+    if given.is_nested:
+        raise ArgumentTypeError(
+            f"{name} is a nested torch tensor; give {name}.to_padded_tensor(float('nan')), in which what fills it up "
+            "is missing"
+        )
     if given.layout != torch.strided:
         raise ArgumentTypeError(
             f"{name} is a torch tensor of layout {given.layout}; entries that are not stored could be zeros or "
@@ -164,4 +161,19 @@ def _plain_tensor(given: Any, torch: Any, name: str) -> Any:
         )
     if given.is_quantized:
         raise ArgumentTypeError(f"{name} is a quantized torch tensor; give {name}.dequantize()")
-    return given.detach().resolve_conj().resolve_neg()
+    plain = given.detach().resolve_conj().resolve_neg()
+    if plain.is_meta or not _has_storage(plain):
+        raise ArgumentTypeError(
+            f"{name} is a torch tensor without entries; fits run outside of torch.vmap and torch.compile, and not on "
+            "the device 'meta'"
+        )
+    return plain
+
+
+def _has_storage(tensor: Any) -> bool:
+    """Whether a tensor lies somewhere: PyTorch has others, which only follow what is done to them."""
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        return False
+    return True

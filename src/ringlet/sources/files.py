@@ -131,7 +131,7 @@ def load(
         if kind in ("npz", "mat"):
             return _load_named(path, kind, key, max_size)
         if kind in ("netcdf", "netcdf3"):
-            source = netcdf_tensor(path, kind, key, max_size)
+            source = netcdf_tensor(path, kind, key, rules)
             check_real(source.dtype)
             return Loaded(source, kind, key=key)
         if kind in ("csv", "parquet"):
@@ -141,7 +141,7 @@ def load(
                 f"{path} has no keys; key={key!r} is for npz, mat, netCDF and HDF5 files, zarr groups and tables"
             )
         if kind == "tiff":
-            stack, names = read_tiff(path, max_size)
+            stack, names = read_tiff(path, rules)
             return Loaded(ArraySource(real_array(stack), names=names), kind)
         if kind == "npy":
             return Loaded(ArraySource(real_array(open_npy(path))), kind)

@@ -29,7 +29,7 @@ from ringlet.sources.limits import (
 )
 from ringlet.sources.stores import check_open
 
-__all__ = ["dataset_shapes", "hdf5_source"]
+__all__ = ["check_datasets", "dataset_shapes", "hdf5_source"]
 
 _LABELS = "DIMENSION_LABELS"
 _MOST_LINKS = 16  # soft links one behind the other; more run in a circle
@@ -40,8 +40,29 @@ def dataset_shapes(file: Any, rules: ReadRules) -> tuple[dict[str, tuple[int, ..
 
     A group that links lead to twice, maybe in a circle, is looked at once.
     """
-    shapes: dict[str, tuple[int, ...]] = {}
     outside: dict[str, str] = {}
+    # Empty datasets have no shape, scalars no modes.
+    return {name: tuple(found.shape) for name, found in _datasets(file, rules, outside) if found.shape}, outside
+
+
+def check_datasets(file: Any, rules: ReadRules) -> None:
+    """Refuse a file of which any dataset, or a link, leads to another file, or claims or packs more than is allowed.
+
+    For readers that open all of it. Chunks of what may be in memory are looked at, too, if they could unpack to more.
+    """
+    outside: dict[str, str] = {}
+    for _, dataset in _datasets(file, rules, outside):
+        _check_inside(dataset, rules, set())
+        _check_claims(dataset, rules)
+        if prod(dataset.shape or ()) * dataset.dtype.itemsize <= size_limit(rules.max_size):
+            packed = _Hdf5Array(dataset, rules.max_size)
+            packed.check_chunks(tuple(slice(0, length) for length in dataset.shape or ()))
+    for name, other in outside.items():
+        raise FormatError(f"{name} is a link to {other!r}, which is not read; follow_links=True reads it")
+
+
+def _datasets(file: Any, rules: ReadRules, outside: dict[str, str]) -> Iterator[tuple[str, Any]]:
+    """All datasets of a file by their names; links to other files are put into `outside`."""
     seen = {_address(file)}
     waiting = [("", file)]
     while waiting:
@@ -57,9 +78,8 @@ def dataset_shapes(file: Any, rules: ReadRules) -> tuple[dict[str, tuple[int, ..
                 if _address(member) not in seen:
                     seen.add(_address(member))
                     waiting.append((f"{full}/", member))
-            elif getattr(member, "shape", None):  # empty datasets have none, scalars no modes
-                shapes[full] = tuple(member.shape)
-    return shapes, outside
+            elif isinstance(member, h5py.Dataset):
+                yield full, member
 
 
 def _address(thing: Any) -> tuple[int, int]:
@@ -90,11 +110,8 @@ def _outside(group: Any, path: str, links: int = _MOST_LINKS) -> str | None:
 def hdf5_source(dataset: Any, rules: ReadRules) -> ChunkedSource:
     """A dataset as a source."""
     _check_inside(dataset, rules, set())
-    itemsize, sizes = dataset.dtype.itemsize, dataset.chunks
-    if not (dataset.is_virtual or dataset.external):
-        check_claim(dataset.shape, itemsize, dataset.id.get_storage_size, rules.max_size)
-    if sizes:
-        check_size(prod(sizes) * itemsize, rules.max_size, "a chunk")
+    _check_claims(dataset, rules)
+    sizes = dataset.chunks
     attributes = _small_attributes(dataset)
     source = ChunkedSource(
         _Hdf5Array(dataset, rules.max_size),
@@ -108,6 +125,15 @@ def hdf5_source(dataset: Any, rules: ReadRules) -> ChunkedSource:
     if not sizes and rules.absent == "missing":
         return source  # it is stored as a whole
     return with_absent(source, _stored_chunks(dataset), sizes or (), dataset.fillvalue, rules)
+
+
+def _check_claims(dataset: Any, rules: ReadRules) -> None:
+    """Refuse a dataset that claims far more than it holds, or whose chunks are larger than is allowed."""
+    itemsize = dataset.dtype.itemsize
+    if dataset.shape and not (dataset.is_virtual or dataset.external):
+        check_claim(dataset.shape, itemsize, dataset.id.get_storage_size, rules.max_size)
+    if dataset.chunks:
+        check_size(prod(dataset.chunks) * itemsize, rules.max_size, "a chunk")
 
 
 def _check_inside(dataset: Any, rules: ReadRules, seen: set[tuple[int, int]]) -> None:
@@ -202,12 +228,14 @@ class _Hdf5Array:
 
     def __getitem__(self, block: tuple[slice, ...]) -> NDArray[Any]:
         check_open("the array", self._dataset)
-        if self._compressed:
-            self._check_chunks(block)
+        self.check_chunks(block)
         part: NDArray[Any] = self._dataset[block]
         return part
 
-    def _check_chunks(self, block: tuple[slice, ...]) -> None:
+    def check_chunks(self, block: tuple[slice, ...]) -> None:
+        """Refuse a block of which a compressed chunk unpacks to more than is allowed."""
+        if not self._compressed:
+            return
         for offset in product(*map(_chunk_starts, block, self._dataset.chunks)):
             stored = self._dataset.id.get_chunk_info_by_coord(offset)
             if stored.byte_offset is not None and stored.size > self._longest:

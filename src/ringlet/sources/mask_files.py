@@ -89,7 +89,7 @@ def load_mask(
         if kind == "image":
             return spread(_picture_mask(read_image(path, max_size)[0], shape), shape)
         if kind == "tiff":
-            stack = real_array(read_tiff(path, max_size)[0])
+            stack = real_array(read_tiff(path, ReadRules(max_size, follow_links))[0])
             is_picture = stack.dtype.kind == "u" and stack.max() > 1
             return spread(_picture_mask(stack, shape) if is_picture else truth_values(stack), shape)
         return spread(truth_values(_array(path, kind, named, max_size)), shape)
@@ -98,7 +98,7 @@ def load_mask(
 def _stored_mask(path: Path, kind: Kind, named: str | None, rules: ReadRules) -> ArraySource | ChunkedSource:
     if kind in ("zarr", "hdf5"):
         return open_mask(path, kind, named, rules)
-    dataset = open_netcdf(path, kind, rules.max_size)
+    dataset = open_netcdf(path, kind, rules)
     return truth_source(dataset_source(str(path), dataset, choose_mask(path, dataset_shapes(dataset), named)))
 
 

@@ -30,39 +30,42 @@ def import_netcdf(kind: str = "netcdf") -> ModuleType:
     return module
 
 
-def open_netcdf(path: Path, kind: str, max_size: float | str | None = None) -> Any:
+def open_netcdf(path: Path, kind: str, rules: ReadRules) -> Any:
     """The Dataset of a file. Packed numbers are unpacked; times stay the numbers that they are in the file.
 
     Parameters
     ----------
     path : Path
     kind : {"netcdf", "netcdf3"}
-    max_size : number or str, optional
-        Bytes that the variables may take together, where they are read into memory.
+    rules : ReadRules
+        What the file may ask for. The limit of memory is that of all variables, where they are read into memory.
     """
     import_netcdf(kind)
     if kind != "netcdf3":
-        try_reading(path, kind, None, ReadRules(max_size))
-    opened = open_lazily(path, kind)
+        try_reading(path, kind, None, rules)
+    opened = open_lazily(path, kind, rules)
     if opened.nbytes > _LOADED_BYTES:
         return opened
     with opened:
-        check_size(opened.nbytes, max_size, path)
+        check_size(opened.nbytes, rules.max_size, path)
         return opened.load()
 
 
-def open_lazily(path: Path, kind: str) -> Any:
+def open_lazily(path: Path, kind: str, rules: ReadRules) -> Any:
     """The Dataset of a file, of which no entries are read yet but those of its coordinates."""
     xarray = import_netcdf(kind)
     if kind != "netcdf3":
-        import_h5py().File(path, "r").close()  # a damaged file is an error here; h5netcdf would print one more
-    engine = "scipy" if kind == "netcdf3" else "h5netcdf"
+        h5py = import_h5py()
+        from ringlet.sources.hdf5_files import check_datasets
+
+        with h5py.File(path, "r") as file:  # a damaged file is an error here; h5netcdf would print one more
+            check_datasets(file, rules)
+    # HDF5 files without names of dimensions are read, too.
+    engine = {"engine": "scipy"} if kind == "netcdf3" else {"engine": "h5netcdf", "phony_dims": "sort"}
     # Bounds and grid mappings become coordinates: they are no data.
-    return xarray.open_dataset(path, engine=engine, decode_times=False, decode_coords="all")
+    return xarray.open_dataset(path, decode_times=False, decode_coords="all", **engine)
 
 
-def netcdf_tensor(
-    path: Path, kind: str, key: str | None, max_size: float | str | None = None
-) -> ArraySource | ChunkedSource:
+def netcdf_tensor(path: Path, kind: str, key: str | None, rules: ReadRules) -> ArraySource | ChunkedSource:
     """The tensor of a file: the variable of that name, the only one, or several of the same dimensions, stacked."""
-    return dataset_source(str(path), open_netcdf(path, kind, max_size), key)
+    return dataset_source(str(path), open_netcdf(path, kind, rules), key)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from numpy.typing import NDArray
 
@@ -16,6 +16,8 @@ from ringlet.sources.tables import import_pandas, likely_keys, table_source
 __all__ = ["import_table_library", "read_table", "table_file_source"]
 
 _NUMBER_BYTES = 8  # of an entry of a table in memory
+_MOST_COLUMNS = 1 << 16
+_PIECE = 1 << 20  # bytes of a file that are looked at together
 _LONGEST_HEAD = 1 << 16  # bytes of the first line that are looked at
 _MOSTLY = 0.5  # share of the fields of a column that are numbers: the others may be words for missing ones
 
@@ -88,17 +90,14 @@ def read_table(path: Path, kind: str, max_size: float | str | None = None) -> An
     """The table of a file; whole numbers stay whole where some are missing. It may take `max_size` bytes."""
     pandas = import_table_library(kind)
     check_size(path.stat().st_size, max_size, path)
-    if kind == "parquet":  # packed: what it says of its numbers
-        import pyarrow.parquet
-
-        with path.open("rb") as file:
-            described = pyarrow.parquet.ParquetFile(file).metadata
-            check_size(_NUMBER_BYTES * described.num_rows * described.num_columns, max_size, path)
+    if kind == "parquet":
+        _check_parquet(path, max_size)
     with path.open("rb") as file:  # an open file, not a path: a path could be read as an address
         if kind == "parquet":
             return pandas.read_parquet(file, engine="pyarrow")
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
         head = file.readline(_LONGEST_HEAD)
+        _check_fields(path, file, separator.encode(), max_size)
         file.seek(0)
         if separator.encode() not in head and b";" in head:
             raise FormatError(
@@ -106,6 +105,58 @@ def read_table(path: Path, kind: str, max_size: float | str | None = None) -> An
                 "so, or give a table: ringlet.restore(pandas.read_csv(path, sep=';', decimal=','))"
             )
         return pandas.read_csv(file, sep=separator, dtype_backend="numpy_nullable", index_col=False)
+
+
+def _check_parquet(path: Path, max_size: float | str | None) -> None:
+    """Refuse a parquet file that says that it takes more memory than is allowed, or whose texts do.
+
+    A text that is stored once can stand in every row.
+    """
+    import pyarrow.compute
+    import pyarrow.parquet
+
+    def is_text(kind: Any) -> bool:
+        return any(getattr(pyarrow.types, f"is_{name}")(kind) for name in ("string", "large_string", "binary"))
+
+    with path.open("rb") as file:
+        opened = pyarrow.parquet.ParquetFile(file)
+        described = opened.metadata
+        _check_columns(described.num_columns)
+        check_size(_NUMBER_BYTES * described.num_rows * described.num_columns, max_size, path)
+        groups = [described.row_group(number) for number in range(described.num_row_groups)]
+        parts = [group.column(number) for group in groups for number in range(described.num_columns)]
+        check_size(sum([part.total_uncompressed_size for part in parts]), max_size, path)
+        fields = list(opened.schema_arrow)
+        nested = [one.name for one in fields if pyarrow.types.is_nested(one.type)]
+        if nested:
+            raise FormatError(f"its column {nested[0]!r} holds several values in a row; a table of single ones is read")
+        texts = [one.name for one in fields if is_text(one.type)]
+        size = 0
+        packed = pyarrow.parquet.ParquetFile(file, read_dictionary=texts).read(texts) if texts else None
+        for column in () if packed is None else packed.columns:
+            for chunk in column.chunks:
+                lengths = pyarrow.compute.binary_length(chunk.dictionary)
+                size += pyarrow.compute.sum(lengths.take(chunk.indices).cast("int64")).as_py() or 0
+        check_size(size, max_size, path)
+
+
+def _check_fields(path: Path, file: BinaryIO, separator: bytes, max_size: float | str | None) -> None:
+    """Refuse a csv file of more fields than are allowed."""
+    file.seek(0)
+    first, fields = True, 0
+    while piece := file.read(_PIECE):
+        rows = piece.count(b"\n")
+        fields += piece.count(separator) + rows
+        if first:
+            _check_columns(fields if not rows else piece[: piece.index(b"\n")].count(separator) + 1)
+        first = first and not rows
+    check_size(_NUMBER_BYTES * fields, max_size, path)
+
+
+def _check_columns(count: int) -> None:
+    """Refuse a table that would take minutes: work is done for every column."""
+    if count > _MOST_COLUMNS:
+        raise FormatError(f"it has {count} columns or more; at most {_MOST_COLUMNS} are read: save it transposed")
 
 
 def table_file_source(

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from ringlet.errors import DataWarning, FormatError, MissingDependencyError, warn
 from ringlet.sources.annotations import mode_names
-from ringlet.sources.limits import check_size
+from ringlet.sources.inflation import check_inflation
+from ringlet.sources.limits import ReadRules, check_size, size_limit
 
 __all__ = ["TIFF_AXES", "import_tifffile", "read_tiff"]
+
+_PLAIN = 1  # the code of strips that are not compressed
 
 # Names of the modes by the letters that tifffile has for the axes of a stack.
 TIFF_AXES = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "T": "time", "Z": "depth", "I": "page"}
@@ -29,24 +32,42 @@ def import_tifffile() -> ModuleType:
     return module
 
 
-def read_tiff(path: Path, max_size: float | str | None = None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+def read_tiff(path: Path, rules: ReadRules) -> tuple[NDArray[Any], tuple[str, ...] | None]:
     """The first series of a TIFF file, in its own dtype and order of axes, and names of its modes.
 
-    Pages of one size are a stack, whose first mode is that of the pages. It may take `max_size` bytes.
+    Pages of one size are a stack, whose first mode is that of the pages. Files of microscopes may name others, which
+    hold planes of the same stack.
     """
-    with _damage_is_an_error(), import_tifffile().TiffFile(path) as file:
+    alone = {} if rules.follow_links else {"_multifile": False, "is_mmstack": False, "is_ndtiff": False}
+    with _damage_is_an_error(), import_tifffile().TiffFile(path, **alone) as file:
         if not file.series:
             raise FormatError("there is no picture in it")
         series = file.series[0]
         if len(file.series) > 1:
             told = ", ".join(" x ".join(map(str, other.shape)) for other in file.series)
             warn(f"{path} holds pictures of different sizes or types ({told}); only the first is read", DataWarning)
+        if file.is_ome and series.kind != "ome":
+            raise FormatError("its OME metadata name other files, which are not read; follow_links=True reads them")
+        if any(page is None for page in series.pages):
+            raise FormatError("planes of its stack are missing; they may be in other files that are gone")
         if series.dtype is None:
             raise FormatError("a picture of numbers that NumPy does not have")
-        check_size(series.size * series.dtype.itemsize, max_size, path)
+        check_size(series.size * series.dtype.itemsize, rules.max_size, path)
+        _check_segments(file, series, rules.max_size)
         array: NDArray[Any] = series.asarray()
         names = [TIFF_AXES.get(axis, f"axis {axis}") for axis in series.axes]
     return array.astype(array.dtype.newbyteorder("="), copy=False), mode_names(names)
+
+
+def _check_segments(file: Any, series: Any, max_size: float | str | None) -> None:
+    """Refuse strips and tiles that unpack to more than is allowed; tifffile unpacks several of them at once."""
+    most = size_limit(max_size) // max(1, import_tifffile().TIFF.MAXWORKERS)
+    for page in series.pages:
+        if page is None or page.keyframe.compression == _PLAIN:
+            continue
+        for offset, count in zip(page.dataoffsets, page.databytecounts, strict=False):
+            file.filehandle.seek(offset)
+            check_inflation(file.filehandle.read(count), most, "a strip or tile")
 
 
 @contextmanager

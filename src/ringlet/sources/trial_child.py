@@ -52,7 +52,7 @@ def _end_after(seconds: float) -> None:
 def _tried(path: Path, kind: str, key: str | None, rules: ReadRules) -> str:
     try:
         if kind == "netcdf":
-            _read_netcdf(path)
+            _read_netcdf(path, rules)
         else:
             _read_hdf5(path, key, rules)
     except (RingletError, ImportError, FileNotFoundError, PermissionError):
@@ -84,10 +84,10 @@ def _chosen(shapes: dict[str, tuple[int, ...]], key: str | None) -> set[str]:
     return found
 
 
-def _read_netcdf(path: Path) -> None:
+def _read_netcdf(path: Path, rules: ReadRules) -> None:
     from ringlet.sources.netcdf_files import open_lazily
 
-    open_lazily(path, "netcdf").close()
+    open_lazily(path, "netcdf", rules).close()
 
 
 def _limit_memory() -> None:

@@ -1,11 +1,14 @@
 """`fold` and `unfold`: from a tensor to one of a higher order and back, to the bit."""
 
+import sys
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ringlet.arrays import host_array, is_foreign, like_given
 from ringlet.checks import allocating, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError
 from ringlet.tensorize.layout import Factors, Layout, layout_for, whole_number
@@ -13,7 +16,7 @@ from ringlet.tensorize.layout import Factors, Layout, layout_for, whole_number
 __all__ = ["fold", "unfold"]
 
 
-def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> NDArray[Any]:
+def fold(x: Any, factors: Sequence[Factors], *, paired: bool = False) -> Any:
     """Make a tensor of a higher order: every mode becomes several, coarse steps first.
 
     Parameters
@@ -33,7 +36,8 @@ def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> N
     array
         A view where NumPy can make one. If the factors do not fit a mode, it is filled up with missing entries:
         NaN for floats, masked ones for integers (a ``numpy.ma`` array), False for booleans, so that a
-        mask (True = observed) can be folded like its data.
+        mask (True = observed) can be folded like its data. Arrays of PyTorch, CuPy and JAX are folded on the host and
+        given back on their device, but for masked arrays.
 
     See Also
     --------
@@ -50,17 +54,21 @@ def fold(x: ArrayLike, factors: Sequence[Factors], *, paired: bool = False) -> N
     >>> ringlet.fold(x, [ringlet.windows(16, 8), ringlet.windows(16, 8), None], paired=True).shape
     (3969, 256, 3)
     """
+    if is_foreign(x):
+        return like_given(fold(host_array(x, "x"), factors, paired=paired), x)
     array, masked = _array_and_mask("x", x)
     layout = layout_for(array.shape, factors, paired)
     if masked is None and array.dtype.kind in "iu" and layout.padded != array.shape:
         masked = np.zeros(array.shape, bool)
     with allocating(f"the folded tensor of shape {layout.folded}", "give smaller factors or windows, or larger steps"):
+        if max(prod(layout.padded), prod(layout.folded)) * array.itemsize > sys.maxsize:
+            raise MemoryError  # NumPy would speak of a wrong value
         if masked is not None:
             return np.ma.MaskedArray(_fold(layout, array, 0), mask=_fold(layout, masked, True))
         return _fold(layout, array, np.nan if array.dtype.kind in "fc" else 0)
 
 
-def unfold(y: ArrayLike, factors: Sequence[Factors], shape: Sequence[int], *, paired: bool = False) -> NDArray[Any]:
+def unfold(y: Any, factors: Sequence[Factors], shape: Sequence[int], *, paired: bool = False) -> Any:
     """Undo `fold`: bring the entries back to their places.
 
     Parameters
@@ -89,6 +97,8 @@ def unfold(y: ArrayLike, factors: Sequence[Factors], shape: Sequence[int], *, pa
     >>> np.array_equal(ringlet.unfold(y, factors, x.shape), x)
     True
     """
+    if is_foreign(y):
+        return like_given(unfold(host_array(y, "y"), factors, shape, paired=paired), y)
     lengths = check_sequence("shape", shape, "the length of every mode")
     layout = layout_for(tuple(whole_number("shape", length, at_least=0) for length in lengths), factors, paired)
     array, masked = _array_and_mask("y", y)

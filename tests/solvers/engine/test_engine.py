@@ -13,7 +13,7 @@ from ringlet import AWRTRD, SAWRTRD, decompose
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.sampling import ChunkDraw, Purpose
 from ringlet.solvers.engine.engine import Engine
-from ringlet.solvers.tuning.path import PathRun
+from ringlet.solvers.tuning.automatic import PathRun
 from ringlet.sources import ChunkedSource
 from ringlet.sources.chunked import regular_chunks
 from stored_tensors import CHUNKS, RANK, SHAPE, Counting, cells_of, clean_tensor, damaged_tensor, stored

@@ -40,7 +40,7 @@ def test_several_slices_at_once_and_modes_in_turn():
 
 @pytest.mark.parametrize("choices", [{"rank": RANK, "solver": EXACT}, {}], ids=["given rank", "automatic"])
 def test_a_fit_that_was_pickled_goes_on_with_the_same_bits(choices):
-    noisy = TRUTH + 0.01 * RNG.standard_normal(SHAPE)
+    noisy = TRUTH + 0.01 * np.random.default_rng(1).standard_normal(SHAPE)
     fit = decompose(noisy[..., :10], **choices)
     there = pickle.loads(pickle.dumps(fit))  # noqa: S301
     assert np.array_equal(there.restored(), fit.restored())

@@ -130,6 +130,15 @@ def test_wrong_entries_are_judged_and_left_out():
     assert error(fit, truth) < 0.7 * error(decompose(x, mask=observed, loss="correntropy"), truth)
 
 
+@pytest.mark.parametrize("loss", ["learned", "correntropy"])
+def test_errors_whose_squares_overflow_are_left_out(loss):
+    truth = waves()
+    x = truth + 0.01 * np.random.default_rng(0).standard_normal(truth.shape)
+    x[::7, ::9, 1] = 1e200
+    for rank in ("auto", 3):
+        assert error(decompose(x, rank, loss=loss), truth) < 0.02  # and warnings are errors here
+
+
 def test_a_given_rank_that_is_too_large_is_not_overfitted():
     truth = np.fromfunction(lambda i, j, k: 100 + 20 * np.sin(i / 9) * np.cos(j / 7) + 5 * k, (60, 50, 3))
     for seed in range(3):

@@ -7,11 +7,10 @@ import pytest
 import zarr
 
 from ringlet import AWRTRD, target
-from ringlet.execution import Threads
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.rank_choice import RankChoice
+from ringlet.solvers.tuning.automatic import PathRun, start_automatic
 from ringlet.solvers.tuning.coarse_start import coarse_start
-from ringlet.solvers.tuning.path import PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.validator import Validator, hold_out
 from ringlet.sources import as_source
@@ -42,8 +41,7 @@ def start_of(x, observed=None, rank="auto", solver=SOLVER, policy=ALWAYS):
     source = as_source(x, observed)
     problem = Problem(source, first_look(source, None), (3,) * x.ndim, 0, choice=RankChoice.of(rank))
     seen = hold_out(problem, policy).seen
-    with Threads(1) as threads:
-        return coarse_start(policy, solver, seen, threads)
+    return coarse_start(start_automatic, solver, seen, policy)
 
 
 def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on(damaged_hills, hills_fit):

@@ -1,6 +1,6 @@
 """How entries count: steps from one path to another, which leave the first as it was."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -16,7 +16,7 @@ from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.tuning.entry_weights import EntryWeights
 from ringlet.solvers.tuning.judgements import WholeJudgement
 from ringlet.solvers.tuning.judging import Judge
-from ringlet.solvers.tuning.path_state import Path, PathState, Phase
+from ringlet.solvers.tuning.path_state import Counting, Path, PathState, Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.trials import Trials
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters
@@ -25,6 +25,7 @@ from ringlet.sources import as_source, survey
 
 TRUTH = dense(random_cores((20, 18, 16), (2, 2, 2), seed=1))
 WRONG = np.random.default_rng(0).random(TRUTH.shape) < 0.05
+WHOLE = (slice(None),) * 3
 
 
 @pytest.fixture(scope="module")
@@ -44,17 +45,12 @@ def begun():
         yield EntryWeights(held, trials.validator, policy, Judge(source, scale.data_range)), path
 
 
-def with_weights(path, weights):
-    """The path after a judgement that gave these weights."""
-    return replace(path, judgement=WholeJudgement(weights))
-
-
 def test_wrong_entries_are_not_believed_and_the_first_path_still_believes_them(begun):
     entries, path = begun
     judged = entries.judged(path, 6)
     assert path.judgement is None
-    assert path.at.kernel
-    assert not judged.at.kernel
+    assert path.trials.algorithm.width_rule.rule is not None  # a kernel weighs entries
+    assert judged.trials.algorithm.width_rule.fixed == np.inf  # least squares of what is believed
     assert np.mean(judged.judgement.all_weights[WRONG] < 0.5) > 0.9
     assert np.mean(judged.judgement.all_weights[~WRONG] > 0.5) > 0.99
     seen = path.trials.algorithm.problem.survey.observed
@@ -65,22 +61,31 @@ def test_wrong_entries_are_not_believed_and_the_first_path_still_believes_them(b
 def test_a_judgement_is_outdated_until_the_ring_has_been_judged_by(begun):
     entries, path = begun
     assert entries.outdated(path)
+    assert not entries.outdated(entries.judged(path, 6))
     error = entries.unjudged.error(path.now.residuals)
     assert not entries.outdated(path.moved(judged_at=error))
     assert entries.outdated(path.moved(judged_at=2 * error))
     assert not replace(entries, judge=None).outdated(path)
 
 
+@dataclass(frozen=True)
+class Says:
+    """A judge that always says the same."""
+
+    all_weights: np.ndarray
+
+    def judge(self, *_):
+        return WholeJudgement(self.all_weights)
+
+
 def test_where_nothing_is_doubted_nothing_is_tried(begun):
     entries, path = begun
-    assert entries.readmitted(path, 6) is path  # nothing has been judged
-    judged = with_weights(path, np.ones(TRUTH.shape, np.float32))
-    assert entries.readmitted(judged, 6) is judged
-    idle = replace(entries, policy=TuningPolicy(readmits=False, chooses_least_squares=False))
-    doubted = with_weights(path, np.where(WRONG, np.float32(1e-6), np.float32(1)))
-    assert idle.readmitted(doubted, 6) is doubted
-    assert idle.readmitted(doubted, 6, since=path.now.state) is doubted
-    assert idle.kernel_chosen(path, 6) is path
+    sure = replace(entries, judge=Says(np.ones(TRUTH.shape, np.float32))).judged(path, 6)
+    assert sure.now is path.now
+    doubting = Says(np.where(WRONG, np.float32(1e-6), np.float32(1)))
+    idle = replace(entries, judge=doubting, policy=TuningPolicy(readmits=False)).judged(path, 6)
+    assert idle.now is path.now
+    assert idle.at.counting is Counting.BELIEVED
 
 
 @pytest.mark.parametrize("missing_by", ["mask", "nan"])
@@ -92,25 +97,43 @@ def test_all_entries_count_where_hardly_any_would_be_left(missing_by):
     assert few.counted(problem, doubted=False) is problem
 
 
-def test_gross_errors_stay_out_and_a_kernel_is_kept_against_them(begun):
+def test_gross_errors_stay_out(begun):
     entries, path = begun
-    judged = entries.judged(path, 6)
-    doubted = np.where(WRONG, np.float32(1e-6), np.float32(1))
-    readmitted = entries.readmitted(entries.believed(with_weights(judged, doubted)), 6)
-    assert not readmitted.at.readmitted
-    assert readmitted.now is not path.now  # it was swept without them
-    assert entries.kernel_chosen(path, 6).at.kernel
-    chosen = entries.kernel_chosen(readmitted, 7)
-    assert chosen.now is not readmitted.now
-    assert entries.readmitted(chosen, 7, since=readmitted.now.state).now is chosen.now  # the same sweeps serve both
+    judged = replace(entries, judge=Says(np.where(WRONG, np.float32(1e-6), np.float32(1)))).judged(path, 6)
+    assert judged.at.counting is Counting.BELIEVED
+    assert judged.now is not path.now  # it was swept without them
+    seen = path.trials.algorithm.problem.survey.observed
+    assert judged.trials.algorithm.problem.survey.observed < 0.97 * seen
+    assert entries.recounted(judged, 7, Counting.WEIGHED).at.counting is Counting.BELIEVED
+
+
+def test_a_kernel_is_kept_against_gross_errors_that_nobody_has_judged(begun):
+    entries, path = begun
+    unjudging = replace(entries, judge=None)
+    chosen = unjudging.recounted(path, 6, Counting.ALIKE)
+    assert chosen.at.counting is Counting.WEIGHED
+    assert chosen.now is not path.now  # it was swept by the kernel
+    never = replace(unjudging, policy=TuningPolicy(chooses_least_squares=False))
+    assert never.recounted(path, 6, Counting.ALIKE) is path
+
+
+def test_right_entries_that_are_doubted_count_again(begun):
+    entries, path = begun
+    right = ~WRONG & (np.random.default_rng(4).random(TRUTH.shape) < 0.1)
+    weights = np.where(right, np.float32(1e-6), np.float32(1)) * ~WRONG
+    judged = replace(entries, judge=Says(weights)).judged(path, 6)
+    assert judged.at.counting is Counting.ALIKE
+    observed = judged.trials.algorithm.problem.survey.observed
+    assert observed == np.count_nonzero(weights[entries.held.mask.drawn(WHOLE, range(3)) == 0])
 
 
 def test_tiles_are_not_judged_when_there_is_no_time(begun):
     entries, path = begun
-    assert entries.in_time(path, perf_counter() - 1)  # all at once: that takes no time to speak of
+    late, early = ({"deadline": perf_counter() + seconds} for seconds in (-1, 3600))
+    assert replace(entries, **late).outdated(path)  # all at once: that takes no time to speak of
     tiled = replace(entries, judge=replace(entries.judge, at_once=False))
-    assert tiled.in_time(path, perf_counter() + 3600)
-    assert not tiled.in_time(path, perf_counter() - 1)
+    assert replace(tiled, **early).outdated(path)
+    assert not replace(tiled, **late).outdated(path)
 
 
 def test_a_fit_that_judges_is_not_resumed_where_nothing_is_judged(begun):

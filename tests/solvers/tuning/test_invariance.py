@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from skimage import data
 
 from ringlet import decompose
+from tuning_fits import bits
 
 
 def noisy_field(rng):
@@ -25,25 +27,34 @@ def log(rng):
     return 100 * (1 + sizes[0]) * morning + 60 * sizes[1] * evening + rng.normal(size=(42, 24, 15))
 
 
-def scene(rng):
-    """A picture of blurred discs of several colours before a shaded wall."""
-    rows, columns, _ = np.ogrid[:72, :90, :3]
-    picture = 90 + rows / 2 + columns / 3 + np.zeros(3)
-    for _ in range(12):
-        row, column, radius = rng.uniform([0, 0, 4], [72, 90, 16])
-        part = 1 / (1 + np.exp(np.hypot(rows - row, columns - column) - radius))
-        picture = picture + part * (rng.uniform(30, 220, 3) - picture)
-    return picture
+def photo(_):
+    """Pictures of sharp discs do not do: their fits differ by up to 4 dB from seed to seed."""
+    return data.coffee()[::5, ::5].astype(float)
+
+
+def damaged(clean, rng):
+    """A twentieth of the entries is wrong, and of all 30 % are missing."""
+    x = np.where(rng.random(clean.shape) < 0.05, rng.uniform(clean.min(), clean.max(), clean.shape), clean)
+    x[rng.random(x.shape) < 0.3] = np.nan
+    return x
+
+
+def test_the_layout_in_memory_changes_no_bit():
+    rng = np.random.default_rng(1)
+    x = damaged(log(rng)[:30, :, :8], rng)
+    one = decompose(x, threads=1)
+    assert len(one.path) > 1
+    assert bits(one) == bits(decompose(np.asfortranarray(x), threads=1))
+    assert bits(one) == bits(decompose(x[::-1].copy()[::-1], threads=1))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("truth", [log, noisy_field, scene])
+@pytest.mark.parametrize("truth", [log, noisy_field, photo])
 def test_order_of_modes_directions_and_units_hardly_change_the_quality(truth):
     """Means of three seeds: random draws differ with the order of the modes as they do with the seed."""
     rng = np.random.default_rng(1)
     clean = truth(rng)
-    x = np.where(rng.random(clean.shape) < 0.05, rng.uniform(clean.min(), clean.max(), clean.shape), clean)
-    x[rng.random(x.shape) < 0.3] = np.nan
+    x = damaged(clean, rng)
 
     def psnr(order=(0, 1, 2), step=1, factor=1.0, offset=0.0):
         given = (factor * x + offset)[::step, ::step].transpose(order)

@@ -33,7 +33,7 @@ GREY: dict[str, Reader] = {
 
 
 def scaled(picture: NDArray[np.uint8], short_side: int) -> NDArray[Any]:
-    """The picture with so many pixels along its shorter side."""
+    """The picture with this number of pixels along its shorter side."""
     image = import_pillow().fromarray(picture)
     factor = short_side / min(image.size)
     return np.asarray(image.resize(tuple(round(factor * side) for side in image.size)))

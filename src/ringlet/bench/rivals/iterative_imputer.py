@@ -25,7 +25,7 @@ def iterative_imputer(
 ) -> Array:
     """Fill gaps from the other columns by Bayesian ridge regressions; observed entries stay as they are.
 
-    `mode` is that of the columns, of which so many are `predictors` of another one.
+    `mode` is that of the columns; `predictors` of them predict another one.
     """
     library("sklearn.experimental.enable_iterative_imputer")
     imputer_class = library("sklearn.impute").IterativeImputer

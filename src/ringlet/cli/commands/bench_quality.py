@@ -104,8 +104,8 @@ _USUAL = ("plain", "peers", "grid")
 @click.option(
     "--again",
     is_flag=True,
-    help="Of the cases in the file of --out measure decompose(x) and restore(x) anew, and nothing else. With --against "
-    "rivals.",
+    help="Measure decompose(x) and restore(x) again for the cases in the file of --out, and nothing else. With "
+    "--against rivals.",
 )
 @json_option
 def command(

@@ -96,10 +96,11 @@ def _interpolated(log: Numbers) -> Numbers:
 def draw_week(made: SensorLog, path: Path) -> None:
     """One week of the place that lost most: as it was logged, and as it was filled."""
     place, week = np.unravel_index(made.missing.sum((2, 3)).argmax(), _SHAPE[:2])
-    figure = new_figure(10, 5)
+    figure = new_figure(8, 4.6)
     above, below = figure.subplots(2, 1, sharex=True, sharey=True)
     for axes in (above, below):
         dress(axes)
+        axes.set_ylabel("counts")
     above.plot(made.log[place, week].ravel(), ".-", color=_GREY, linewidth=0.8, markersize=4)
     above.set_title("One place, one week, as it was logged", color=INK)
     below.plot(made.linear[place, week].ravel(), color=_ORANGE, linewidth=1, label="interpolation")

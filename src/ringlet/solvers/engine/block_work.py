@@ -96,7 +96,8 @@ class BlockWork:
         operator, first = self._operator_for(piece), piece.slices.start
         rows = np.empty_like(self._rows[piece.slices])
         for block in piece.blocks:
-            residuals, factors = self._weighted(operator, block, piece.tile, weights)
+            residuals, observed = self._residuals(operator, block.slices, piece.tile)
+            factors = self._factors(residuals, observed, block, piece.tile, weights)
             if factors is not None:
                 with self._part("weights"):
                     residuals *= factors
@@ -129,7 +130,8 @@ class BlockWork:
         operator, total = self._operator_for(piece), 0.0
         for block in piece.blocks:
             if weights.kept is None:
-                _, factors = self._weighted(operator, block, piece.tile, weights)
+                residuals, observed = self._residuals(operator, block.slices, piece.tile)
+                factors = self._factors(residuals, observed, block, piece.tile, weights)
             else:
                 factors = None if block.first in weights.all_one else weights.kept[block.first : block.stop]
             with self._part("search"):
@@ -149,15 +151,14 @@ class BlockWork:
             found.append(residuals.ravel().copy() if observed is None else residuals[observed])
         return found
 
-    def _weighted(
-        self, operator: Operator, block: SliceBlock, tile: slice | None, weights: Weights
-    ) -> tuple[Floats, Floats | None]:
-        """Residuals, and their weights W o P (None: all one). What is missing has weight zero."""
-        residuals, observed = self._residuals(operator, block.slices, tile)
+    def _factors(
+        self, residuals: Floats, observed: Observed, block: SliceBlock, tile: slice | None, weights: Weights
+    ) -> Floats | None:
+        """The weights W o P of residuals; None: all one. What is missing has weight zero."""
         kernel, row_weights = weights.kernel, self._inputs.row_weights
         if np.isinf(kernel.width) and observed is None and row_weights is None:
             weights.all_one.add(block.first)
-            return residuals, None
+            return None
         with self._part("weights"):
             if weights.kept is None:
                 factors = self._workspace.array("weights", residuals.shape, residuals.dtype)
@@ -171,7 +172,7 @@ class BlockWork:
                 factors *= observed
             if row_weights is not None:
                 factors *= row_weights if tile is None else row_weights[tile]
-        return residuals, factors
+        return factors
 
     def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""

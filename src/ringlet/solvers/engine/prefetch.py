@@ -76,7 +76,7 @@ class Ahead(Generic[Key, Result]):
         return result
 
     def close(self) -> None:
-        """End the background thread; what it is reading is dropped. If there is another call, it begins anew."""
+        """End the background thread; what it is reading is dropped. If there is another call, it starts again."""
         self._now = self._next = None
         if self._thread is not None:
             self._thread.shutdown(wait=True, cancel_futures=True)

@@ -4,33 +4,29 @@ A fit of the medians costs a fraction of one of the data, and medians know hardl
 nearly found when the fit of all entries begins.
 """
 
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from math import inf, prod
 from time import perf_counter
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from ringlet.errors import BudgetError
-from ringlet.execution import Threads
 from ringlet.results.records import Status
 from ringlet.ring import TensorRing
-from ringlet.solvers.base import Problem, first_look, working_dtype
+from ringlet.solvers.base import Problem, Run, first_look, working_dtype
 from ringlet.solvers.driver import RunOptions, drive
-from ringlet.solvers.engine.subchain import Resources
-from ringlet.solvers.sawrtrd.algorithm import Algorithm
+from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
+from ringlet.solvers.sawrtrd.run import RobustSnapshot
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
-from ringlet.solvers.tuning.bond_expansion import start_rank
-from ringlet.solvers.tuning.holdout import holdout_memory
-from ringlet.solvers.tuning.judging import judge_for
-from ringlet.solvers.tuning.path import CoarseStart, PathRun
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.tuned_parameters import refined
-from ringlet.solvers.tuning.validator import hold_out
 from ringlet.sources import ArraySource
 
-__all__ = ["coarse_start"]
+__all__ = ["CoarseStart", "coarse_start"]
 
 _FACTORS = ((1024, 4), (128, 2))  # modes of at least 1024 slices have blocks of 4, and of at least 128 slices of 2
 _SMALLER = 2  # times fewer numbers has the medians' ring than the medians, at least
@@ -39,31 +35,58 @@ _SWEEPS = 80  # at most; a number of its own, so that nothing depends on that of
 _TOL = 1e-3
 
 
+class _Fit(Run, Protocol):
+    def snapshot(self) -> RobustSnapshot: ...
+
+
+Begin: TypeAlias = Callable[[RobustRing, Problem, TuningPolicy], AbstractContextManager[_Fit]]
+
+
+@dataclass(frozen=True)
+class CoarseStart:
+    """A ring of the whole data to begin with, in their units, and penalties to continue with."""
+
+    ring: TensorRing
+    penalties: Penalties
+
+
 def coarse_start(
-    policy: TuningPolicy, solver: RobustRing, problem: Problem, threads: Threads, deadline: float = inf
+    begin: Begin, solver: RobustRing, problem: Problem, policy: TuningPolicy, deadline: float = inf
 ) -> CoarseStart | None:
     """Fit the block medians of data in memory; None where that saves no time or is not possible.
 
     Parameters
     ----------
-    policy : TuningPolicy
+    begin : callable
+        Begins an automatic fit.
     solver : RobustRing
     problem : Problem
         With a choice of ranks, and without the entries that are held out.
-    threads : Threads
+    policy : TuningPolicy
     deadline : float
         Time of `perf_counter` by which the whole fit should end: half of what is left may be used here.
     """
     factors = _factors(policy, solver, problem)
     if factors is None:
         return None
-    dtype = working_dtype(problem.source.dtype, solver.dtype)
-    source = ArraySource(block_medians(problem.source, factors, dtype))
+    shape, now = problem.source.shape, perf_counter()
+    coarse = _coarse(problem, factors, working_dtype(problem.source.dtype, solver.dtype))
+    if coarse is None:
+        return None
+    solver = replace(solver, sweeps=_SWEEPS, tol=_TOL)
     try:
-        now = perf_counter()
-        return _fitted(policy, solver, problem, source, factors, threads, now + (deadline - now) / 2)
+        with begin(solver, coarse, replace(policy, coarse_start=False)) as fit:
+            status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=now + (deadline - now) / 2))
+            found = fit.snapshot()
     except BudgetError:
         return None
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    sizes = zip(found.ring().cores, shape, factors, strict=True)
+    cores = [interpolated(np.asarray(core), 1, np.arange(length), factor) for core, length, factor in sizes]
+    if not all(map(np.any, cores)):  # medians of zero, of sparse data: no fit can start from there
+        return None
+    return CoarseStart(TensorRing(cores), refined(found.penalties, factors))
 
 
 def _factors(policy: TuningPolicy, solver: RobustRing, problem: Problem) -> tuple[int, ...] | None:
@@ -86,38 +109,13 @@ def _factors(policy: TuningPolicy, solver: RobustRing, problem: Problem) -> tupl
     return tuple(factors) if solver.budget is None or policy.coarse_room * medians <= solver.budget else None
 
 
-def _fitted(
-    policy: TuningPolicy,
-    solver: RobustRing,
-    problem: Problem,
-    source: ArraySource,
-    factors: tuple[int, ...],
-    threads: Threads,
-    deadline: float,
-) -> CoarseStart | None:
+def _coarse(problem: Problem, factors: tuple[int, ...], dtype: np.dtype[Any]) -> Problem | None:
+    """The problem of the medians; None if there is no room for any ring of them."""
     assert problem.choice is not None  # noqa: S101 - looked at before
-    solver = replace(solver, sweeps=_SWEEPS, tol=_TOL)
-    itemsize = source.dtype.itemsize
-    most = problem.choice.most_parameters(problem.source.shape, itemsize) // max(factors)
+    source = ArraySource(block_medians(problem.source, factors, dtype))
+    most = problem.choice.most_parameters(problem.source.shape, dtype.itemsize) // max(factors)
     most = min(most, prod(source.shape) // _SMALLER, _EASY * sum(source.shape))
-    if most < sum(source.shape):  # no room for any ring
+    if most < sum(source.shape):
         return None
     choice = replace(problem.choice, parameters=most)
-    rank = start_rank(source.shape, most)
-    coarse = Problem(source, first_look(source, None), rank, problem.seed, choice=choice)
-    held = hold_out(coarse, policy)
-    beside = holdout_memory(source.shape, stored=False)
-    algorithm = Algorithm.of(solver, held.seen, Resources(threads.run), tuned=True, beside=beside)
-    judge = judge_for(solver, policy, held, algorithm.scale.data_range)
-    with closing(PathRun(held, algorithm, policy, judge)) as fit:
-        status, _ = drive(fit, solver.stop_rule(), RunOptions(deadline=deadline))
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        found = fit.snapshot()
-        ring, penalties = found.ring(), found.penalties
-    shape = problem.source.shape
-    sizes = zip(ring.cores, shape, factors, strict=True)
-    cores = [interpolated(np.asarray(core), 1, np.arange(length), factor) for core, length, factor in sizes]
-    if not all(map(np.any, cores)):  # medians of zero, of sparse data: no fit can start from there
-        return None
-    return CoarseStart(TensorRing(cores), refined(penalties, factors))
+    return Problem(source, first_look(source, None), choice.start_rank(source.shape, most), problem.seed, choice=choice)

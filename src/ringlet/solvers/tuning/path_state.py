@@ -15,9 +15,17 @@ from ringlet.ring.chain import Core
 from ringlet.ring.ranks import parameters
 from ringlet.solvers.tuning.judgements import Judgement
 from ringlet.solvers.tuning.trials import Candidate, Trials
-from ringlet.solvers.tuning.tuned_parameters import TuningState
+from ringlet.solvers.tuning.tuned_parameters import Tuning, TuningState
 
-__all__ = ["Path", "PathState", "Phase", "rungs_by_name", "saved_rungs"]
+__all__ = ["Counting", "Path", "PathState", "Phase", "rungs_by_name", "saved_rungs"]
+
+
+class Counting(IntEnum):
+    """Which entries count, and how; after a judgement none that take one of the few values of wrong ones."""
+
+    WEIGHED = 0  # all, weighed by a kernel
+    ALIKE = 1  # all, by least squares
+    BELIEVED = 2  # only those that are believed, by least squares
 
 
 class Phase(IntEnum):
@@ -40,6 +48,8 @@ class PathState:
         Of the present rung.
     gain : float
         Of the last sweep, in dB.
+    tuning : Tuning
+        What it did about the tuned parameters.
     idle : int
         Sweeps in a row that gained little.
     idle_rungs : int
@@ -50,10 +60,7 @@ class PathState:
         Validation error when all penalties were begun to be tried last, in data ranges.
     judgements : int
         How often entries have been judged at a given rank.
-    kernel : bool
-        Whether a kernel weighs the entries that are believed; else they count alike.
-    readmitted : bool
-        Whether doubted entries count, too; but not those that take one of the few values of wrong ones.
+    counting : Counting
     restarted : bool
         Whether other starts of a given rank have been tried.
     """
@@ -62,13 +69,13 @@ class PathState:
     phase: Phase = Phase.GROWING
     sweeps: int = 0
     gain: float = inf
+    tuning: Tuning = Tuning.EARLY
     idle: int = 0
     idle_rungs: int = 0
     judged_at: float = inf
     tuned_at: float = inf
     judgements: int = 0
-    kernel: bool = True
-    readmitted: bool = False
+    counting: Counting = Counting.WEIGHED
     restarted: bool = False
 
 

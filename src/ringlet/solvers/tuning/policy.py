@@ -13,6 +13,8 @@ class TuningPolicy:
     ----------
     hole_guides : bool
         A few missing entries in large holes get values from their coarse surroundings: rings are undetermined there.
+    slice_effects : bool
+        Where whole fibres are missing, the effects of slices are taken off before the fit and added to the ring.
     holds_out_together : bool
         Where entries are missing together, as the colours of a pixel, some are held out together: single ones would be
         easier to predict than those that are missing.
@@ -29,10 +31,13 @@ class TuningPolicy:
     tunes_width : bool
         Kernels get the width that held-out entries like best: one rule does not suit all kinds of errors.
     chooses_least_squares : bool
-        Held-out entries decide between least squares and a kernel for the trusted entries: rare peaks are no errors.
+        Held-out entries decide between least squares and a kernel for entries that are not judged: rare peaks are no
+        errors.
     readmits : bool
         Doubted entries count all the same if the ring is no worse for it at all held-out entries: what a small ring
         cannot reach looks wrong, and no larger one would learn what is left out.
+    counting_sweeps : int
+        In which two ways to count entries show what they do to a ring.
     no_worse : float
         Standard errors by which it may be worse.
     sure : float
@@ -85,15 +90,9 @@ class TuningPolicy:
         How often entries are judged at a given rank: the second time by a ring that was fitted to what was believed.
     retuning_db : float
         Penalties are tried again at the end if the validation error has fallen by this much since they were last.
-    kernel_gain_db : float
-        A kernel weighs what is believed if that lowers the validation error by this much: else least squares do.
     least_squares_gain_db : float
         Least squares replace a kernel, of entries that have not been judged, if they are better by this much: gross
         errors would make them far worse, and rare peaks are no errors.
-    hopeless_ranges : float
-        Least squares are not tried where entries lie this number of data ranges apart: one would outweigh all others.
-    kernel_sweeps : int
-        In which both show what they can do.
     exact : float
         Validation error, in data ranges, of data that a ring describes exactly: the path ends.
     closing_sweeps : int
@@ -101,6 +100,7 @@ class TuningPolicy:
     """
 
     hole_guides: bool = True
+    slice_effects: bool = True
     holds_out_together: bool = True
     coarse_start: bool = True
     coarse_from_entries: int = 1 << 21
@@ -110,6 +110,7 @@ class TuningPolicy:
     tunes_width: bool = True
     chooses_least_squares: bool = True
     readmits: bool = True
+    counting_sweeps: int = 3
     no_worse: float = 1.0
     sure: float = 2.0
     growth_factor: float = 2.0
@@ -133,9 +134,6 @@ class TuningPolicy:
     first_sweeps: int = 6
     judgements: int = 2
     retuning_db: float = 1.0
-    kernel_gain_db: float = 0.1
     least_squares_gain_db: float = 0.5
-    hopeless_ranges: float = 1e3
-    kernel_sweeps: int = 3
     exact: float = 2e-5
     closing_sweeps: int = 2

@@ -9,7 +9,7 @@ from ringlet.ring.ranks import bond_limits
 from ringlet.sampling import Purpose, stream
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.algorithm import FitState
-from ringlet.solvers.tuning.bond_expansion import widen
+from ringlet.solvers.tuning.bond_growth import widen
 from ringlet.solvers.tuning.path_state import Path
 from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 

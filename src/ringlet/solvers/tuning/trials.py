@@ -26,7 +26,7 @@ class Trial(IntEnum):
     FEATURES = 1  # and 2: updates that find the features of a wider bond
     GROWN = 3  # with wider bonds, or narrower ones
     REFIT = 4  # narrower bonds of exact data; fresh starts of a given rank
-    KERNEL = 16  # with and without a kernel, and the next ones
+    COUNTING = 16  # with other entries, or without a kernel, and the next ones
 
 
 @dataclass(frozen=True)

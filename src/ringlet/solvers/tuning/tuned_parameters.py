@@ -72,8 +72,8 @@ class TunedParameter:
         return replace(given, width=width) if _WIDTH_LEAST <= width <= _WIDTH_MOST else None
 
 
-def open_parameters(solver: RobustRing, shape: tuple[int, ...]) -> list[TunedParameter]:
-    """What the solver leaves open: ridge, smoothness of every ordered mode, and kernel width.
+def open_parameters(solver: RobustRing, shape: tuple[int, ...], *, tunes_width: bool) -> list[TunedParameter]:
+    """What the solver leaves open: ridge, smoothness of every ordered mode, and kernel width if that is to be tuned.
 
     The ridge comes first: where it is too small, smoothness helps even along a mode without order.
     """
@@ -81,7 +81,7 @@ def open_parameters(solver: RobustRing, shape: tuple[int, ...]) -> list[TunedPar
     parameters = [TunedParameter("ridge", longest)] if solver.ridge == "auto" else []
     if solver.smooth == "auto":
         parameters += [TunedParameter("smooth", mode) for mode, length in enumerate(shape) if length >= _ORDERED]
-    if solver.tunes_width:
+    if tunes_width and solver.tunes_width:
         parameters.append(TunedParameter("width", longest))
     return parameters
 
