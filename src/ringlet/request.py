@@ -118,7 +118,7 @@ class FitRequest:
             left = ExtensionState(solver, scale.data_range, scale.penalty_unit, found.penalties, trusted)
             honest = None
             if found.honest is not None and found.unseen is not None:
-                honest = HonestRing(found.honest.ring(), found.unseen)
+                honest = HonestRing(found.honest.ring(), found.unseen, found.judged_beside)
             return replace(
                 fit,
                 _extender=RingExtender(left),

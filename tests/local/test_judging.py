@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ringlet.local.judgement import prediction_errors
-from ringlet.local.judging import JUDGING_HALO, judge_entries
+from ringlet.local.judging import JUDGING_HALO, judge_entries, judge_sample
 from ringlet.local.layout import Layout
 from ringlet.local.model import learn
 from ringlet.local.modes import NeighbourModes
@@ -101,6 +101,29 @@ def test_weights_are_those_of_restoring():
     _, (weights,) = judge_entries([entries], seed=4)
     _, (clean,) = learn([entries], seed=4)
     np.testing.assert_array_equal(clean.weights, weights)
+
+
+def test_what_was_judged_before_is_restored_alike():
+    truth = wave(60, 50, 3)
+    unseen = np.random.default_rng(3).random(truth.shape) < 0.1
+    entries = Entries(hit(truth)[0], None, 0.5 * truth + 0.25, unseen)
+    judged = judge_sample([entries], seed=4).without_windows()
+    assert judged.windows == []
+    (again,), (before,) = (learn([entries], seed=4, judged=given)[1] for given in (None, judged))
+    np.testing.assert_array_equal(before.predicted, again.predicted)
+    np.testing.assert_array_equal(before.shares, again.shares)
+    np.testing.assert_array_equal(before.weights, again.weights)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_far_beyond_a_limit_have_no_weight_at_all(dtype):
+    """Also a tiny weight of a huge value would be seen in what is restored."""
+    truth = wave(60, 50, 3).astype(dtype)
+    values = truth.copy()
+    values[::9, ::8] = 1e30
+    _, (weights,) = judge_entries([Entries(values, None, 0.5 * truth + 0.25)])
+    assert np.all(weights[::9, ::8] == 0)
+    assert np.mean(weights > 0.5) > 0.9
 
 
 def test_threads_change_no_bit():

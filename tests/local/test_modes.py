@@ -27,6 +27,17 @@ def test_a_shuffled_mode_is_not_ordered():
     assert found.ordered == (1,)
 
 
+def test_slices_are_related_also_where_signs_cancel():
+    """Of three pairs one is positive and two are negative: their sum is zero."""
+    rng = np.random.default_rng(5)
+    common = rng.standard_normal((40, 50, 1)) * [1, 1, -0.5]
+    own = rng.standard_normal((40, 50, 3)) * [0.5, 0.5, 1]
+    x, alone = (common + own).astype(np.float32), own.astype(np.float32)
+    full = np.ones_like(x)
+    assert find_modes([x], [x], [full]).related == (2,)
+    assert find_modes([x], [alone], [full]).related == ()
+
+
 def test_noise_has_neither():
     x = np.random.default_rng(2).standard_normal((30, 30, 4)).astype(np.float32)
     assert find_modes([x], [x], [np.ones_like(x)]) == NeighbourModes((), ())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ringlet.local.modes import NeighbourModes
-from ringlet.local.neighbours import neighbour_predictions, window_mean
+from ringlet.local.neighbours import agreeing_pairs, neighbour_predictions, window_mean
 
 
 def triangle(offset: int, levels: int) -> float:
@@ -58,3 +58,31 @@ def test_no_prediction_changes_with_the_entry_itself(modes, place):
 
 def test_window_means_of_ones_are_one_far_from_the_border():
     assert window_mean(np.ones((40, 40), np.float32), (0, 1), 3)[20, 20] == pytest.approx(1.0)
+
+
+def looped_pair(residuals, weights, mode, place):
+    """Mean and variance of two neighbours, or None for the variance if one of them is unknown."""
+    known = []
+    for step in (-1, 1):
+        other = list(place)
+        other[mode] += step
+        inside = 0 <= other[mode] < residuals.shape[mode]
+        known.append((weights[tuple(other)], residuals[tuple(other)]) if inside else (0.0, 0.0))
+    (first, low), (second, high) = known
+    mass = max(first + second, 1.2)
+    alone = first + second < 1.2
+    return (first * low + second * high) / mass, None if alone else (low - high) ** 2 * first * second / mass**2
+
+
+@pytest.mark.parametrize("core", [(), (slice(1, 6), slice(2, 7), slice(0, 3)), (slice(0, 3), slice(4, 8), slice(0, 3))])
+def test_pairs_agree_as_in_plain_loops(core):
+    rng = np.random.default_rng(2)
+    residuals = rng.standard_normal((7, 8, 3)).astype(np.float32)
+    weights = rng.choice(np.array([0, 0.7, 1], np.float32), residuals.shape)
+    first = [part.start for part in core] or [0, 0, 0]
+    for mode, (mean, variance) in zip((0, 1), agreeing_pairs(residuals, weights, (0, 1), core), strict=True):
+        for place in np.ndindex(mean.shape):
+            there = tuple(a + b for a, b in zip(place, first, strict=True))
+            expected, spread = looped_pair(residuals, weights, mode, there)
+            assert mean[place] == pytest.approx(expected, abs=1e-5)
+            assert variance[place] > 1e20 if spread is None else variance[place] == pytest.approx(spread, abs=1e-5)

@@ -49,6 +49,14 @@ def test_atoms_shrink_to_what_is_judged_wrong():
     assert model.masses[0] == pytest.approx(0.1, abs=0.001)
 
 
+def test_counts_do_not_depend_on_the_type_of_whole_numbers():
+    values = np.concatenate([np.random.default_rng(0).integers(20, 200, 9000), np.full(500, 255)])
+    counted, sorted_ = (outliers_of_values(values.astype(dtype)) for dtype in (np.uint8, np.int32))
+    np.testing.assert_array_equal(counted.edges, sorted_.edges)
+    np.testing.assert_array_equal(counted.counts, sorted_.counts)
+    np.testing.assert_array_equal(counted.atoms, sorted_.atoms)
+
+
 def test_frequent_values_of_a_grid_are_no_atoms():
     rng = np.random.default_rng(0)
     values = rng.binomial(60, 0.4, 20_000) / 255  # whole numbers in other units

@@ -1,12 +1,10 @@
 """Which entries are right: each is compared with the ring and its trusted neighbours, never with itself."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ringlet.local.layout import Tile
+from ringlet.local.layout import Layout, Tile
 from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales
 from ringlet.local.neighbours import Array32, Predictions, agreeing_pairs, neighbour_predictions
 from ringlet.local.outlier_model import OutlierModel
@@ -34,6 +32,7 @@ _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where wrong values are atoms: few others can pass, and no right entry shall be lost
 _LEAST_SCALE = 0.5  # of the step between values: rounding errors
+_FARTHEST_SCORE, _STEPS = 100, 64  # of a table of masses, and steps to one: what is farther off is as wrong or right
 _FAR = 1e4  # squared errors in variances; what is farther off is as wrong
 _TINY = np.float32(1e-30)
 _MOST = 1e15  # of odds and widths, so that their products stay in float32
@@ -78,6 +77,10 @@ class Trust:
 
     weights: Array32
     calm: Array32
+
+    def arranged(self, layout: Layout) -> "Trust":
+        """The same in a layout, if it lies as in the data until now."""
+        return Trust(layout.arranged(self.weights), layout.arranged(self.calm))
 
     @property
     def tail(self) -> float:
@@ -190,6 +193,7 @@ class _Judging:
             for cell, sign, end, clipped in zip((0, widths.size - 1), (1, -1), ends, outliers.clipped, strict=True)
             if clipped
         )
+        self._masses = _masses_below(this.tail) if self._ends else np.empty(0, np.float32)
 
     def judge(self, errors: Array32, variance: Array32, tile: Tile) -> tuple[Array32, Array32]:
         """Probabilities that entries are right, and the same times the weight of their squares."""
@@ -219,8 +223,11 @@ class _Judging:
         predicted -= errors
         for cell, sign, end in self._ends:
             here = np.flatnonzero(cells == cell + 1)
-            scores = sign * (end - predicted.ravel()[here]) / scale.ravel()[here]
-            odds.reshape(-1)[here] = _mass_below(scores, self._tail) * self._odds[cell]
+            scores = np.float32(sign) * (np.float32(end) - predicted.ravel()[here]) / scale.ravel()[here]
+            places = np.clip(scores, -_FARTHEST_SCORE, _FARTHEST_SCORE, out=scores)
+            places += np.float32(_FARTHEST_SCORE)
+            places *= np.float32(_STEPS)
+            odds.reshape(-1)[here] = self._masses[places.astype(np.intp)] * np.float32(self._odds[cell])
 
 
 def _mixture(errors: Array32, variance: Array32, tail: float) -> tuple[Array32, Array32]:
@@ -247,11 +254,14 @@ def _mixture(errors: Array32, variance: Array32, tail: float) -> tuple[Array32, 
     return density, precise
 
 
-def _mass_below(scores: NDArray[np.floating[Any]], tail: float) -> NDArray[np.floating[Any]]:
-    """Mass of right residuals below a score."""
+def _masses_below(tail: float) -> Array32:
+    """Mass of right residuals below scores from the least to the largest one, as a table: asking it costs little."""
     from scipy.special import ndtr  # here, because importing it takes a fifth of a second
 
-    return np.asarray(sum(share * ndtr(scores / width) for share, width in _parts(tail)))
+    scores = (np.arange(2 * _FARTHEST_SCORE * _STEPS + 1) + 0.5) / _STEPS - _FARTHEST_SCORE
+    masses = sum(share * ndtr(scores / width) for share, width in _parts(tail)).astype(np.float32)
+    masses[0] = 0  # also of all scores below: a tiny weight of a huge value would still be seen
+    return np.asarray(masses)
 
 
 def _parts(tail: float) -> list[tuple[float, float]]:

@@ -1,7 +1,7 @@
 """Which entries are right: rounds of judging, learned in a sample of a tensor and repeated in any part of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
 from typing import Any
@@ -45,6 +45,7 @@ _TRAINING_ENTRIES = 60_000  # for one stack
 _TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
 _TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
 _COUNTED = 300_000  # entries in which wrong values are counted by cell
+_SPREAD_ENTRIES = 1 << 17  # of which the spread of errors is taken, about
 _LARGEST = 1e6  # of those: what lies further off is doubted alike
 _FIRST_WIDTH = 4.0  # robust standard deviations from which an error counts little in the first scale
 _FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
@@ -123,9 +124,26 @@ class Judged:
     trusts: list[Trust]
     tail: float
 
+    @property
+    def weights(self) -> list[Array32]:
+        """Probability that an entry is right, in the layout of the data; 0 where nothing is observed."""
+        pairs = zip(self.windows, self.trusts, strict=True)
+        return [window.layout.restored(trust.weights) for window, trust in pairs]
+
+    def without_windows(self) -> "Judged":
+        """What cannot be read again, for `beside`: 8 bytes for every entry."""
+        return replace(self, windows=[])
+
+    def beside(self, sample: Sequence[Entries]) -> "Judged":
+        """The same with the windows of a sample: the one that was judged."""
+        return replace(self, windows=[self.model.window(entries) for entries in sample])
+
 
 def judge_entries(
-    sample: Sequence[Entries], outliers: OutlierModel | None = None, seed: int = 0, mapper: Mapper = map
+    sample: Sequence[Entries],
+    outliers: OutlierModel | None = None,
+    seed: int = 0,
+    mapper: Mapper = map,
 ) -> tuple[JudgingModel, list[Array32]]:
     """Judge parts of a tensor; what is learned can be used on other parts.
 
@@ -160,21 +178,25 @@ def judge_entries(
     >>> bool(np.mean(weights[5::7, 3::5] < 0.5) > 0.9), bool(np.mean(weights > 0.5) > 0.95)
     (True, True)
     """
-    judged = judge_sample(sample, outliers, np.random.default_rng(seed), mapper)
-    pairs = zip(judged.windows, judged.trusts, strict=True)
-    return judged.model, [window.layout.restored(trust.weights) for window, trust in pairs]
+    judged = judge_sample(sample, outliers, seed, mapper)
+    return judged.model, judged.weights
 
 
 def judge_sample(
-    sample: Sequence[Entries], outliers: OutlierModel | None, rng: np.random.Generator, mapper: Mapper
+    sample: Sequence[Entries],
+    outliers: OutlierModel | None = None,
+    seed: int = 0,
+    mapper: Mapper = map,
 ) -> Judged:
     """What `judge_entries` does, with all that is learned on the way."""
+    rng = np.random.default_rng(seed)
     start = outliers or only_scattered(outliers_of_values(_observed_values(sample)), sample)
     origin, unit = _range(sample)
     as_read = [Window.of(entries, origin, unit, start, NeighbourModes((), ())) for entries in sample]
-    modes = _find_modes(as_read, start, rng)
+    firsts = _first_trusts(as_read, start)
+    modes = _find_modes(as_read, firsts, rng)
     windows = [as_read.pop(0).arranged(modes) for _ in sample]
-    trusts = _first_trusts(windows, start)
+    trusts = [firsts.pop(0).arranged(window.layout) for window in windows]
     counted = _Counted(windows, rng)
     now, tail, doubted = start, _FIRST_TAIL, 0.0
     rounds: list[Round] = []
@@ -271,10 +293,10 @@ def _draw(allowed: NDArray[np.bool_], number: float, rng: np.random.Generator) -
     return np.asarray(chosen[np.sort(rng.integers(0, chosen.size, ceil(number)))])
 
 
-def _find_modes(windows: Sequence[Window], start: OutlierModel, rng: np.random.Generator) -> NeighbourModes:
+def _find_modes(windows: Sequence[Window], trusts: Sequence[Trust], rng: np.random.Generator) -> NeighbourModes:
     """Ordered and related modes; gross errors of the ring count little."""
     residuals = [window.residuals for window in windows]
-    weights = [trust.calm for trust in _first_trusts(windows, start)]
+    weights = [trust.calm for trust in trusts]
     known = [
         window.ring + weight * residual for window, weight, residual in zip(windows, weights, residuals, strict=True)
     ]
@@ -301,7 +323,8 @@ def _calmed(trust: Trust, errors: Array32, doubted: float) -> Trust:
         return trust
     sizes = np.minimum(np.abs(errors), np.float32(_LARGEST * doubted))
     sizes /= np.float32(doubted)
-    sizes **= 4
+    sizes *= sizes
+    sizes *= sizes
     sizes += np.float32(1)
     return Trust(trust.weights, np.divide(trust.weights, sizes, out=sizes))
 
@@ -321,6 +344,9 @@ def _range(sample: Sequence[Entries]) -> tuple[float, float]:
 
 def _spread(errors: Sequence[Array32], trusts: Sequence[Trust]) -> float:
     """Robust standard deviation of the errors of trusted entries."""
-    pairs = zip(errors, trusts, strict=True)
-    together = np.concatenate([np.abs(error[trust.weights > TRUSTED]) for error, trust in pairs])
+    step = 1 + sum(error.size for error in errors) // _SPREAD_ENTRIES
+    pairs = [
+        (error.ravel()[::step], trust.weights.ravel()[::step]) for error, trust in zip(errors, trusts, strict=True)
+    ]
+    together = np.concatenate([np.abs(error[weights > TRUSTED]) for error, weights in pairs])
     return 1.4826 * float(np.median(together)) if together.size else 0.0

@@ -5,7 +5,7 @@ An entry's own error is no part of its scale: a gross error would widen the scal
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 
@@ -20,6 +20,8 @@ _PRIOR = 0.2  # weight of the variance of all entries in the local one, whose ow
 _PRIOR_ENTRIES = 28.0  # entries in both priors; where windows are small, the rest is the variance of other slices
 _SLICE_ENTRIES = 20.0  # entries of all slices that count in the scale of one
 _LEAST_ERROR = 0.1  # of the typical error: smaller ones count as this, so that those of exactly zero say little
+_SCALE_ENTRIES = 1 << 18  # about, from which the scales of slices are measured
+_LEAST_SLICES = 32  # of every other mode that are looked at for them
 _ROUNDING = 2.0**-23  # of the data's range, in float32: where typical errors are as small, slices do not differ
 _MEDIAN_ENTRIES = 1 << 16  # about, of which the typical error is the median
 _TINY = 1e-30
@@ -55,17 +57,23 @@ class SliceScales:
         >>> SliceScales.of(errors, np.ones_like(errors), (0,)).scales[0].ravel().round(1)
         array([0.7, 0.7, 2. ], dtype=float32)
         """
-        sizes = np.abs(errors)
+        if not modes:
+            return cls()
+        some = tuple(
+            slice(None) if mode in modes else slice(None, None, step)
+            for mode, step in enumerate(_steps(errors.shape, modes))
+        )
+        sizes, weights = np.abs(errors[some]), weights[some]
         total = float(weights.sum(dtype=np.float64))
         known = sizes[weights > 0]
         typical = float(np.median(known[:: 1 + known.size // _MEDIAN_ENTRIES])) if known.size else 0.0
-        if typical < _ROUNDING or not modes:
+        if typical < _ROUNDING:
             return cls()
         logs = np.log(np.maximum(sizes, np.float32(_LEAST_ERROR * typical), out=sizes), out=sizes)
         logs -= np.float32(np.sum(weights * logs, dtype=np.float64) / total)
         scales = []
         for mode in modes:
-            others = tuple(axis for axis in range(errors.ndim) if axis != mode)
+            others = tuple(axis for axis in range(sizes.ndim) if axis != mode)
             mass = np.sum(weights, others, keepdims=True, dtype=np.float64)
             sums = np.sum(weights * logs, others, keepdims=True, dtype=np.float64)
             effect = (sums / (mass + _SLICE_ENTRIES)).astype(np.float32)
@@ -156,6 +164,16 @@ class LocalScale:
         squares /= mass
         squares *= np.square(scale)
         return np.asarray(squares)
+
+
+def _steps(shape: Sequence[int], modes: Sequence[int]) -> list[int]:
+    """Every which slice of each other mode is enough to measure those of some modes."""
+    steps = [1] * len(shape)
+    others = [mode for mode in range(len(shape)) if mode not in modes]
+    for mode in sorted(others, key=lambda mode: -shape[mode]):
+        left = prod(ceil(length / step) for length, step in zip(shape, steps, strict=True))
+        steps[mode] = min(max(left // _SCALE_ENTRIES, 1), max(shape[mode] // _LEAST_SLICES, 1))
+    return steps
 
 
 def _more(modes: int) -> float:

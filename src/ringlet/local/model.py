@@ -23,6 +23,7 @@ __all__ = ["HALO", "TRUSTED", "Clean", "LocalModel", "learn"]
 HALO = JUDGING_HALO + max(FILLING_RADIUS, JUDGING_RADIUS)  # entries around a block that decide about it
 _HIDDEN = 0.05  # share of the trusted entries that are hidden to learn filling, if the ring has seen all
 _LEAST_UNSEEN = 300  # entries from which filling is learned, if they were kept from the ring
+_DRAWS = 1  # the stream of what is drawn after judging: it does not depend on where that was done
 _LEAST_GAIN = 0.01  # of the mean square at hidden entries: less detail than that is none,
 _LEAST_SEEN_GAIN = 0.1  # where the ring has seen them, as its errors there are not what they are elsewhere
 
@@ -123,7 +124,12 @@ class LocalModel:
 
 
 def learn(
-    sample: Sequence[Entries], outliers: OutlierModel | None = None, seed: int = 0, mapper: Mapper = map
+    sample: Sequence[Entries],
+    outliers: OutlierModel | None = None,
+    seed: int = 0,
+    mapper: Mapper = map,
+    *,
+    judged: Judged | None = None,
 ) -> tuple[LocalModel, list[Clean]]:
     """Learn from parts of a tensor; they come back clean.
 
@@ -137,14 +143,17 @@ def learn(
         Of the draws of entries.
     mapper : callable, optional
         Used like `map`; one of a pool of threads gives the same result sooner.
+    judged : Judged, optional
+        What `judge_sample` made of the same sample, without its windows. By default the sample is judged here, with
+        the same result.
 
     Notes
     -----
     Needs about 80 bytes of memory for each entry, input not counted, and 40 MB; 25 MB more for each thread but the
     first.
     """
-    rng = np.random.default_rng(seed)
-    judged = judge_sample(sample, outliers, rng, mapper)
+    judged = judge_sample(sample, outliers, seed, mapper) if judged is None else judged.beside(sample)
+    rng = np.random.default_rng((seed, _DRAWS))
     windows, trusts = judged.windows, judged.trusts
     stack, errors = learn_predictions(windows, trusts, rng, judging=False, mapper=mapper)
     last = round_of(stack, windows, errors, trusts, judged.tail, judged.model.outliers)

@@ -13,10 +13,14 @@ _SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
 _LINES = 1024  # entries of a slice that are compared
 _LONG = 2048  # slices; of more, a matrix of all distances is not formed
 _COMPARED = 1 << 22  # entries of a long mode that are compared
+_RELATED_ENTRIES = 1 << 18  # in which slices of a mode are compared with each other
 _SHUFFLES = 50
 _STANDARD_ERRORS = 4.0  # by which neighbouring slices must be nearer than in shuffled order
 _LEAST_GAIN = 0.1  # and by this share of the mean squared distance
 _LEAST_CORRELATION = 0.05  # of residuals in different slices of related modes
+_FEW = 8  # slices, such as colours, of which pairs are looked at:
+_LEAST_PAIR_CORRELATION = 0.1  # the least correlation in them,
+_ALIKE = 100.0  # and how much more they have to share than independent entries would by chance
 _CLIP = 4.0  # standard deviations, so that single gross errors do not decide
 
 
@@ -102,16 +106,40 @@ def _mean_step(slices: NDArray[np.float64]) -> Callable[[NDArray[np.intp]], floa
 
 
 def _is_related(residuals: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any]], mode: int) -> bool:
-    """Whether residuals at the same place of different slices are correlated."""
+    """Whether residuals of different slices are correlated: on average or, where slices are few, in pairs."""
+    residuals, weights = _some_entries(residuals, mode), _some_entries(weights, mode)
     squares = sum(float(np.sum(w * r**2, dtype=np.float64)) for r, w in zip(residuals, weights, strict=True))
     total = sum(float(np.sum(w, dtype=np.float64)) for w in weights)
     limit = _CLIP * (squares / max(total, 1.0)) ** 0.5
+    values = [weight * np.clip(residual, -limit, limit) for residual, weight in zip(residuals, weights, strict=True)]
     products = own = pairs = 0.0
-    for residual, weight in zip(residuals, weights, strict=True):
-        values = weight * np.clip(residual, -limit, limit)
-        sums, mass = values.sum(mode, keepdims=True), weight.sum(mode, keepdims=True)
-        products += float(np.sum(values * (sums - values), dtype=np.float64))
-        own += float(np.sum(values**2 * (mass - weight), dtype=np.float64))
+    for value, weight in zip(values, weights, strict=True):
+        sums, mass = value.sum(0), weight.sum(0)
+        products += float(np.sum(value * (sums - value), dtype=np.float64))
+        own += float(np.sum(value**2 * (mass - weight), dtype=np.float64))
         pairs += float(np.sum(weight * (mass - weight), dtype=np.float64))
     least = max(_LEAST_CORRELATION, _STANDARD_ERRORS / max(pairs, 1.0) ** 0.5)
-    return own > 0 and abs(products / own) > least
+    if own > 0 and abs(products / own) > least:
+        return True
+    return max(map(len, values)) <= _FEW and _has_related_pairs(values, weights)
+
+
+def _has_related_pairs(values: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any]]) -> bool:
+    """Whether pairs of slices are correlated by the root mean square, where positive and negative ones cancel.
+
+    Entries side by side are alike, so that uncorrelated slices share much more by chance than independent entries.
+    """
+    shared = chance = own = 0.0
+    for value, weight in zip(values, weights, strict=True):
+        sizes, pairs = value**2, ~np.eye(len(value), dtype=bool)
+        shared += float(np.sum(np.square(value @ value.T, dtype=np.float64), where=pairs))
+        chance += float(np.sum(sizes @ sizes.T, where=pairs, dtype=np.float64))
+        alone = (sizes @ weight.T).astype(np.float64)
+        own += float(np.sum(alone * alone.T, where=pairs))
+    return shared > max(_LEAST_PAIR_CORRELATION**2 * own, _ALIKE * chance)
+
+
+def _some_entries(arrays: Sequence[NDArray[Any]], mode: int) -> list[NDArray[Any]]:
+    """The slices of a mode as rows; of many entries, every so many of each."""
+    step = 1 + sum(array.size for array in arrays) // _RELATED_ENTRIES
+    return [np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)[:, ::step] for array in arrays]

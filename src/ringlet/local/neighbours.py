@@ -35,6 +35,7 @@ _SHRINKAGE = np.float32(0.02)  # weight of a prediction 0 in the mean over a win
 _PAIR_SHRINKAGE = np.float32(0.2)  # the same in the mean of two neighbours, in entries
 _SLICE_SHRINKAGE = np.float32(0.3)  # the same in the mean of other slices, in entries
 _PAIR_WEIGHT = np.float32(1.2)  # of two neighbours together: neither is surely wrong, as none weighs more than 1
+_ALONE = np.float32(1e30)  # variance of a pair of which one is unknown
 _SLICE_ENTRIES = 1 << 12  # least number that is filtered at a time: fewer cost more for the loop than for the sums
 _BASES = 2  # levels, the lowest ones, from which the other slices' own differences are taken
 
@@ -166,30 +167,33 @@ def agreeing_pairs(
 ) -> Iterator[tuple[Array32, Array32]]:
     """The mean of the two nearest neighbours along each of some modes, and their variance around it.
 
-    The variance is infinite unless both have a weight: one neighbour alone may be wrong in the same way as the entry.
+    The variance is huge unless both have a weight: one neighbour alone may be wrong in the same way as the entry.
 
     Examples
     --------
     >>> ((mean, variance),) = agreeing_pairs(np.array([0, 5, 4], np.float32), np.ones(3, np.float32), (0,))
     >>> float(mean[1]), variance.tolist()
-    (2.0, [inf, 4.0, inf])
+    (2.0, [1.0000000150474662e+30, 4.0, 1.0000000150474662e+30])
     """
-    both = np.stack([weights, weights * residuals])
+    core = core or (slice(None),) * residuals.ndim
+    weighted = weights * residuals
     for mode in modes:
-        mass, mean = pair_sums(both, mode + 1)[(slice(None), *core)]
-        alone = mass < _PAIR_WEIGHT
+        lines, inside = (*core[:mode], slice(None), *core[mode + 1 :]), (*(slice(None),) * mode, core[mode])
+        known, values = weights[lines], residuals[lines]
+        mass, mean = pair_sums(known, mode)[inside], pair_sums(weighted[lines], mode)[inside]
+        alone = (mass < _PAIR_WEIGHT) * _ALONE
         np.maximum(mass, _PAIR_WEIGHT, out=mass)
         mean /= mass
-        squares = np.zeros_like(residuals)
+        squares = np.zeros(values.shape, np.float32)
         ahead, behind = shifted(mode, 2)
         apart = squares[(*(slice(None),) * mode, slice(1, -1))]
-        np.subtract(residuals[ahead], residuals[behind], out=apart)
+        np.subtract(values[ahead], values[behind], out=apart)
         apart *= apart
-        apart *= weights[ahead]
-        apart *= weights[behind]
+        apart *= known[ahead]
+        apart *= known[behind]
         mass *= mass
-        variance = np.divide(squares[core], mass, out=mass)
-        np.putmask(variance, alone, np.inf)
+        variance = np.divide(squares[inside], mass, out=mass)
+        variance += alone
         yield mean, variance
 
 

@@ -130,7 +130,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
     """
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # neighbours far from zero are one as floats
         values = values.astype(np.float64)
-    distinct, numbers = np.unique(values, return_counts=True)
+    distinct, numbers = _counted(values)
     distinct, shares = distinct.astype(np.float64), numbers / values.size
     excess = np.zeros(shares.size)
     compared = _on_grid(numbers)
@@ -157,6 +157,15 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
     ]
     step = float(np.median(np.diff(distinct))) if distinct.size > 1 else float(edges[1] - edges[0])
     return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts, (clipped[0], clipped[1]), step)
+
+
+def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Distinct values and how often they occur; without a sort where few values are possible."""
+    if values.dtype.kind != "u" or values.dtype.itemsize > 2:
+        return np.unique(values, return_counts=True)
+    numbers = np.bincount(values)
+    distinct = np.flatnonzero(numbers)
+    return distinct, numbers[distinct]
 
 
 def _spans(edges: Array64) -> Array64:

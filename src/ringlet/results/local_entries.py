@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.execution import Threads
+from ringlet.local.judging import Judged
 from ringlet.local.model import HALO, Clean, LocalModel, learn
 from ringlet.local.refining import Denoiser, refined
 from ringlet.local.stuck import without_stuck
@@ -46,10 +47,14 @@ class HonestRing:
     ring : TensorRing
         In the data's units.
     unseen : Unseen
+    judged : Judged or None
+        What `judge_sample` made of all the data beside this ring, if the fit has asked for it. Without it the same is
+        computed again.
     """
 
     ring: TensorRing
     unseen: Unseen
+    judged: Judged | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +139,9 @@ class LocalEntries:
         number = sum(one.values.size if one.observed is None else np.count_nonzero(one.observed) for one in sample)
         if number < _LEAST_OBSERVED:
             return None
+        judged = self.honest.judged if self.honest is not None and windows == [self._box] else None
         with Threads(self.threads) as threads:
-            model, cleans = learn(sample, mapper=threads.run)
+            model, cleans = learn(sample, mapper=threads.run, judged=judged)
         weights = [
             clean.weights if known is None else np.where(known, clean.weights, np.float32(np.nan))
             for clean, known in zip(cleans, observed, strict=True)

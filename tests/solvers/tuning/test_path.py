@@ -6,7 +6,8 @@ from skimage import data
 
 from oracles import dense, random_cores
 from ringlet import AWRTRD, decompose
-from tuning_fits import error, spoiled, waves
+from ringlet.solvers.tuning.policy import TuningPolicy
+from tuning_fits import error, spoiled, tuned, waves
 
 
 def small_photo():
@@ -68,6 +69,18 @@ def test_a_fit_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path):
         for core, other in zip(resumed.ring.cores, whole.ring.cores, strict=True):
             np.testing.assert_array_equal(core, other)
         assert [rung.rank for rung in resumed.path] == [rung.rank for rung in whole.path]
+
+
+def test_a_fit_that_was_resumed_after_the_last_judgement_restores_the_same(tmp_path):
+    """What was judged is not in the checkpoint: it is judged again."""
+    x = peppered(small_photo()[:60, :50], np.random.default_rng(0))
+    policy = TuningPolicy(last_judging_entries=0)
+    whole = tuned(x, policy=policy)
+    last = len(whole.history) - 1
+    tuned(x, policy=policy, checkpoint=tmp_path / "run", callback=lambda state: state.sweep == last)
+    resumed = tuned(x, policy=policy, checkpoint=tmp_path / "run")
+    np.testing.assert_array_equal(resumed.weights(), whole.weights())
+    np.testing.assert_array_equal(resumed.restored(), whole.restored())
 
 
 def test_threads_change_no_bit():

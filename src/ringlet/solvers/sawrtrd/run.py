@@ -8,6 +8,7 @@ import numpy as np
 
 from ringlet.errors import FormatError
 from ringlet.execution import Profile, Threads
+from ringlet.local.judging import Judged
 from ringlet.results.records import Rung, RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot, Unseen
 from ringlet.results.saved_state import by_name, from_names
@@ -40,6 +41,8 @@ class RobustSnapshot(RingSnapshot):
         Says which these are.
     judged : bool
         Whether entries are judged by their neighbours, not by the kernel.
+    judged_beside : Judged or None
+        What became of all entries beside the honest ring, if they were judged by it.
     """
 
     scale: Scale = field(kw_only=True)
@@ -48,6 +51,7 @@ class RobustSnapshot(RingSnapshot):
     honest: RingSnapshot | None = None
     unseen: Unseen | None = None
     judged: bool = False
+    judged_beside: Judged | None = None
 
 
 class RingRun:

@@ -189,6 +189,7 @@ class PathRun:
             honest=honest,
             unseen=self._held.mask,
             judged=self._rules.entries.judge is not None,
+            judged_beside=path.judged,
         )
         return found if self._told is None else self._told(found)
 

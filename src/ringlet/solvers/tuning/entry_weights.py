@@ -14,6 +14,7 @@ import numpy as np
 from ringlet.errors import FormatError
 from ringlet.execution import Placement
 from ringlet.results.records import RunState
+from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.solvers.base import Problem
 from ringlet.solvers.tuning.judgements import Judgement
 from ringlet.solvers.tuning.judging import Judge, was_judged
@@ -65,6 +66,13 @@ class EntryWeights:
         small = prod(whole.source.shape) <= policy.last_judging_entries
         most = policy.judgements if whole.choice is None else int(small)
         return self.judge is not None and path.at.judgements < most and self._in_time(path)
+
+    def may_judge_finally(self, path: Path) -> bool:
+        """Whether the last ring judges entries before the last sweeps, and for those who look at neighbours then."""
+        judge, whole = self.judge, self.held.whole
+        if judge is None or not judge.at_once or judge.effects is not None or whole.choice is None or self.held.guided:
+            return False
+        return path.judgement is not None and prod(whole.source.shape) > self.policy.last_judging_entries
 
     def _in_time(self, path: Path) -> bool:
         """Whether judging, and the next sweep on what is judged for it, will end by the deadline."""
@@ -141,6 +149,14 @@ class EntryWeights:
             algorithm = algorithm.on(problem, self.place(problem))
         algorithm = algorithm.with_kernel(counting is Counting.WEIGHED)
         return replace(path, trials=Trials(algorithm, validator)).moved(counting=counting)
+
+    def judged_finally(self, path: Path) -> Path:
+        """All entries judged by the present ring, which is the honest one; how they count stays as it is."""
+        assert self.judge is not None  # noqa: S101 - asked before
+        algorithm = path.trials.algorithm
+        last = RingSnapshot(path.now.state.cores, algorithm.scale.data_range, self.held.whole.survey.empty)
+        judgement, judged = self.judge.finally_by(last.ring(), algorithm.mapper)
+        return replace(path, judgement=judgement, judged=judged)
 
     def resumed(self, state: RunState, dtype: np.dtype[Any]) -> Judgement | None:
         """The judgement of a saved state, which has cores of this dtype; None if there was none."""

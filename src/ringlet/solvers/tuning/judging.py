@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.errors import BudgetError, FormatError
-from ringlet.local.judging import judge_entries
+from ringlet.local.judging import Judged, JudgingModel, judge_entries, judge_sample
 from ringlet.local.stuck import without_stuck
+from ringlet.local.window import Entries
+from ringlet.results.local_entries import evaluated
 from ringlet.results.records import RunState
 from ringlet.results.saved_state import saved_array
+from ringlet.ring import TensorRing
 from ringlet.ring.arrays import Mapper
 from ringlet.ring.chain import Core
 from ringlet.solvers.base import Problem, first_look
@@ -149,9 +152,23 @@ class Judge:
 
     def weights(self, cores: Sequence[Core], mapper: Mapper = map) -> NDArray[np.float32]:
         """Probability of being right for every entry, judged at once; see `JudgedPart.settled`."""
-        whole = tuple(slice(0, length) for length in self.source.shape)
-        entries = beside_ring(self.source, whole, cores, self.data_range)
+        entries = beside_ring(self.source, self._box, cores, self.data_range)
         model, (weights,) = judge_entries([entries], mapper=mapper)
+        return self._settled(entries, weights, model)
+
+    def finally_by(self, ring: TensorRing, mapper: Mapper = map) -> tuple[Judgement, Judged]:
+        """Judge all entries at once by a ring in the data's units, and keep what those who restore the data need."""
+        values, observed = self.source.read(self._box)
+        entries = Entries(values, observed, evaluated(ring, self._box))
+        judged = judge_sample([entries], mapper=mapper)
+        weights = self._settled(entries, judged.weights[0], judged.model)
+        return WholeJudgement(weights), judged.without_windows()
+
+    @property
+    def _box(self) -> tuple[slice, ...]:
+        return tuple(slice(0, length) for length in self.source.shape)
+
+    def _settled(self, entries: Entries, weights: NDArray[np.float32], model: JudgingModel) -> NDArray[np.float32]:
         part = JudgedPart.of(entries, weights, model.outliers)
         part = part.with_events(doubted_share([part]))
         if doubted_share([part]) > MOST_DOUBTED:  # too many to be errors: the ring knows too little yet

@@ -70,16 +70,23 @@ class JudgedPart:
         parts : int
             Number of parts of the tensor; fibres are those of a part.
         """
-        from scipy.special import bdtrc  # here, because importing it takes a fifth of a second
-
         doubted, event = self.doubted, np.zeros_like(self.known)
-        values = np.where(self.known, self.entries.values, 0)
         for mode in range(doubted.ndim):
-            count = np.count_nonzero(self.known, axis=mode, keepdims=True)
-            wrong = np.count_nonzero(doubted, axis=mode, keepdims=True)
-            chance = bdtrc(np.maximum(wrong - 1.0, 0.0), np.maximum(count, 1), share)  # of this number or more
-            dead = _deviation(values, doubted, mode) < _DEAD * _deviation(self.entries.ring, doubted, mode)
-            event |= (wrong > _WHOLE * count) & (wrong > 1) & (chance * count.size * parts < _CHANCE) & ~dead
+            count = np.count_nonzero(self.known, axis=mode)
+            wrong = np.count_nonzero(doubted, axis=mode)
+            fibres = np.flatnonzero((wrong > _WHOLE * count) & (wrong > 1))
+            if not fibres.size:
+                continue
+            values, ring, away, observed, marks = (
+                np.moveaxis(array, mode, -1)
+                for array in (self.entries.values, self.entries.ring, doubted, self.known, event)
+            )
+            places = np.unravel_index(fibres, count.shape)
+            inside = away[places]
+            chance = _chance(wrong.ravel()[fibres], count.ravel()[fibres], share) * count.size * parts
+            read = np.where(observed[places], values[places], 0)
+            dead = _deviation(read, inside) < _DEAD * _deviation(ring[places], inside)
+            marks[places] |= ((chance < _CHANCE) & ~dead)[:, np.newaxis]
         return replace(self, weights=np.where(event & doubted, np.float32(1), self.weights))
 
     def settled(self, data_range: float) -> NDArray[np.float32]:
@@ -109,10 +116,17 @@ def beside_ring(source: Source, block: tuple[slice, ...], cores: Sequence[Core],
     return Entries(values, observed, ring)
 
 
-def _deviation(values: NDArray[Any], where: NDArray[np.bool_], mode: int) -> NDArray[np.float64]:
-    """Standard deviation of some entries along a mode; without overflow, however large they are."""
-    number = np.maximum(np.count_nonzero(where, axis=mode, keepdims=True), 1)
-    mean = np.sum(values / number, axis=mode, keepdims=True, where=where, dtype=np.float64)
+def _chance(wrong: NDArray[np.intp], count: NDArray[np.intp], share: float) -> NDArray[np.float64]:
+    """Probability that so many of the entries of a fibre, or more, are doubted at random."""
+    from scipy.special import bdtrc  # here, because importing it takes a fifth of a second
+
+    return np.asarray(bdtrc(np.maximum(wrong - 1.0, 0.0), count, share))
+
+
+def _deviation(values: NDArray[Any], where: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Standard deviation of some entries of every row; without overflow, however large they are."""
+    number = np.maximum(np.count_nonzero(where, axis=1), 1)[:, np.newaxis]
+    mean = np.sum(values / number, axis=1, keepdims=True, where=where, dtype=np.float64)
     distances = np.where(where, np.abs(values - mean), 0)
-    unit = np.maximum(distances.max(axis=mode, keepdims=True), np.finfo(np.float64).tiny)
-    return np.asarray(unit * np.sqrt(np.sum((distances / unit) ** 2, axis=mode, keepdims=True) / number))
+    unit = np.maximum(distances.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return np.asarray(unit * np.sqrt(np.sum((distances / unit) ** 2, axis=1, keepdims=True) / number)).ravel()

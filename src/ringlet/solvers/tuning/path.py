@@ -70,7 +70,7 @@ class PathRules:
         else:
             now, tuning = trials.swept(before.state, number), Tuning.EARLY if due else Tuning.DONE
         gain = trials.compare(now, before).gain
-        little = gain < policy.chance_db and tuning is not Tuning.HELPED and not now.report.settling
+        little = gain < policy.chance_db and not now.report.settling
         return replace(path, now=now).moved(
             gain=gain,
             sweeps=at.sweeps + 1,
@@ -119,6 +119,8 @@ class PathRules:
             return self._untuned(path) if given_rank else path
         if self.policy.trims_bonds and not given_rank:
             path = self.growth.trimmed(path, number)
+        if self.entries.may_judge_finally(path):
+            path = self.entries.judged_finally(path)
         return self.closing(path)
 
     def closing(self, path: Path) -> Path:

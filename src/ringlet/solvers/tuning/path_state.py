@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ringlet.local.judging import Judged
 from ringlet.results.records import Rung, RunState
 from ringlet.results.saved_state import saved_array
 from ringlet.ring.chain import Core
@@ -96,6 +97,8 @@ class Path:
     rungs : tuple of Rung
     honest : tuple of arrays
         The cores before the sweeps with all entries; empty until then.
+    judged : Judged or None
+        What was made of all entries beside the honest ring, for those who look at neighbours after the fit.
     """
 
     at: PathState
@@ -105,6 +108,7 @@ class Path:
     judgement: Judgement | None = None
     rungs: tuple[Rung, ...] = ()
     honest: tuple[Core, ...] = ()
+    judged: Judged | None = None
 
     def moved(self, **changes: Any) -> "Path":
         """The same with other values of `at`."""

@@ -82,8 +82,8 @@ class TuningPolicy:
     judging_seconds : float
         Large data are not judged if that takes longer than the fit may: about this time for an entry.
     last_judging_entries : int
-        Data with no more entries are judged once more at the end of a path, where that takes little time: a first
-        judgement by a poor ring would last if no rung was better by `rejudging_db`.
+        Data with no more entries are judged once more at the end of a path, and swept on until they settle again. More
+        entries are judged right before the last sweeps: what is found serves those who look at neighbours later.
     first_sweeps : int
         Sweeps of a given rank after which a kernel has narrowed far enough to be compared with least squares.
     judgements : int
@@ -127,7 +127,7 @@ class TuningPolicy:
     patience: int = 2
     too_fast_db: float = 0.7
     first_ridge: float = 0.01
-    rejudging_db: float = 4.0
+    rejudging_db: float = 6.0
     judged_at_once: int = 1 << 23
     judging_seconds: float = 3e-6
     last_judging_entries: int = 1 << 18

@@ -287,12 +287,15 @@ class HeldOut:
         Knows them.
     mask : HoldoutMask
         Says which they are.
+    guided : bool
+        Whether there are guides.
     """
 
     whole: Problem
     seen: Problem
     validator: Validator
     mask: HoldoutMask
+    guided: bool = False
 
 
 def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) -> HeldOut:
@@ -304,7 +307,10 @@ def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) 
         whole = guide_holes(whole, seen, problem.seed, budget)
         seen = hide(whole, mask)
     survey = first_look(seen, problem.executor)
-    return HeldOut(replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask)
+    guided = whole is not problem.source
+    return HeldOut(
+        replace(problem, source=whole), replace(problem, source=seen, survey=survey), validator, mask, guided
+    )
 
 
 def _probes(source: Source, mask: HoldoutMask, block: tuple[NDArray[np.intp], ...]) -> tuple[Probe, Probe]:
