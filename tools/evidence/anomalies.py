@@ -9,7 +9,7 @@ import numpy as np
 from evidence.markdown import days, decimal, table
 from ringlet.experiments.journal import read_records
 
-__all__ = ["draws", "halves", "photos", "tensors"]
+__all__ = ["draws", "halves", "oracle", "photos", "tensors"]
 
 _RECORD = Path(__file__).parents[2] / "benchmarks" / "anomalies.jsonl"
 _HALVES = {"tuned": "tuned", "other": "kept aside"}
@@ -61,6 +61,20 @@ def halves() -> str:
                 cells = _precision(these), decimal(_mean(these, "recall"), 2)
                 rows.append((name, damage, str(len(_distinct(these, "tensor"))), *cells))
     return table(("half", "damage", "tensors", "precision", "recall"), rows)
+
+
+def oracle() -> str:
+    """The greatest recall beside the one that is measured, by tensor and size."""
+    records, measured = _part("oracle"), _part("tensors")
+    sizes = [size for (size,) in _distinct(records, "damage")]
+    rows = []
+    for (name,) in _distinct(records, "tensor"):
+        cells = []
+        for size in sizes:
+            both = (_those(part, tensor=name, damage=size) for part in (records, measured))
+            cells.append(" / ".join(decimal(_mean(part, "recall"), 2) for part in both))
+        rows.append((name, *cells))
+    return f"{table(('oracle / measured', *sizes), rows)}\n\n{days(one.get('day') for one in records)}"
 
 
 def photos() -> str:

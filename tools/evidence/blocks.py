@@ -37,6 +37,7 @@ BLOCKS: dict[str, Mapping[str, Block]] = {
     "docs/evidence/anomalies.md": {
         "anomalies": anomalies.tensors,
         "anomalies-halves": anomalies.halves,
+        "anomalies-oracle": anomalies.oracle,
         "anomalies-photos": anomalies.photos,
         "anomalies-draws": anomalies.draws,
     },

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from math import inf, isnan, log10, nan
 from time import perf_counter
 
@@ -12,13 +13,13 @@ from ringlet.results.records import RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names, saved_array
 from ringlet.robust import Kernel
-from ringlet.solvers.base import Problem
+from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.run import RobustSnapshot, resumed_state
-from ringlet.solvers.sawrtrd.start import given_start
+from ringlet.solvers.sawrtrd.start import given_start, measure
 from ringlet.solvers.tuning.bond_growth import BondGrowth
 from ringlet.solvers.tuning.coarse_start import coarse_start
 from ringlet.solvers.tuning.entry_weights import EntryWeights
@@ -27,6 +28,7 @@ from ringlet.solvers.tuning.judging import Judge, can_judge, judge_for, judging_
 from ringlet.solvers.tuning.path import PathRules
 from ringlet.solvers.tuning.path_state import Path, PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.slice_effects import slice_effects, slice_effects_memory
 from ringlet.solvers.tuning.trials import Trials
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters, open_parameters
 from ringlet.solvers.tuning.validator import HeldOut, hold_out
@@ -41,9 +43,13 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
     problem = without_stuck_entries(solver, policy, problem)
+    whole, effects = problem, slice_effects(problem, solver.budget) if policy.slice_effects else None
+    if effects is not None:
+        problem = effects.taken_off(problem, working_dtype(problem.source.dtype, solver.dtype))
+        policy = replace(policy, hole_guides=False)  # the effects say what is usual there
     held = hold_out(problem, policy, solver.budget)
     shape, stored = problem.source.shape, problem.source.chunks is not None
-    beside = holdout_memory(shape, stored=stored)
+    beside = holdout_memory(shape, stored=stored) + (0 if effects is None else slice_effects_memory(shape))
     if can_judge(solver, policy, problem):
         beside += judging_memory(solver, policy, shape, stored=stored)
     with ExitStack() as stack:
@@ -52,7 +58,12 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
         judge = judge_for(solver, policy, held, algorithm.scale.data_range)
-        run = PathRun(held, algorithm, policy, judge, place=lambda of: stack.enter_context(of.place()))
+        told = None
+        if effects is not None:
+            told = partial(effects.added_to_snapshot, scale=measure(whole.source, whole.survey, whole.seed))
+            # Entries are judged as they were given: wrong ones often share a value.
+            judge = None if judge is None else replace(judge, source=whole.source, effects=effects)
+        run = PathRun(held, algorithm, policy, judge, place=lambda of: stack.enter_context(of.place()), told=told)
         stack.enter_context(closing(run))
         yield run
         run.warn_if_missed()
@@ -71,6 +82,8 @@ class PathRun:
         None: a kernel weighs entries.
     place : callable
         Puts the entries of a problem on the cluster, if there is one.
+    told : callable, optional
+        Makes of what was found what is told of the data, where something was taken off them before.
     """
 
     def __init__(
@@ -80,9 +93,10 @@ class PathRun:
         policy: TuningPolicy,
         judge: Judge | None = None,
         place: Callable[[Problem], Placement | None] = lambda _: None,
+        told: Callable[[RobustSnapshot], RobustSnapshot] | None = None,
     ) -> None:
         solver, scale, whole, choice = algorithm.settings, algorithm.scale, held.whole, held.whole.choice
-        self._held, self._scale, self._policy = held, scale, policy
+        self._held, self._scale, self._policy, self._told = held, scale, policy, told
         self._hurried: RunState | None = None  # the state when the time ran out
         first = algorithm.init()
         if solver.ridge == "auto":
@@ -164,7 +178,7 @@ class PathRun:
         state, honest = path.now.state, None
         if path.now.residuals.size:
             honest = RingSnapshot(path.honest or state.cores, scale.data_range, empty)
-        return RobustSnapshot(
+        found = RobustSnapshot(
             state.cores,
             scale.data_range,
             empty,
@@ -176,6 +190,7 @@ class PathRun:
             unseen=self._held.mask,
             judged=self._rules.entries.judge is not None,
         )
+        return found if self._told is None else self._told(found)
 
     def warn_if_missed(self) -> None:
         """Say so if the target was not reached."""
