@@ -1,9 +1,13 @@
 """Rings whose cores are arrays of other libraries: the same numbers as NumPy's, at the place of the cores."""
 
+import pickle
+
 import numpy as np
 import pytest
 
+import ringlet
 from ringlet import TensorRing
+from ringlet.arrays import place_of
 from ringlet.errors import ArgumentError, IndexingError
 
 SHAPES = [(2, 6, 3), (3, 5, 1), (1, 4, 2)]
@@ -99,3 +103,18 @@ def test_mixed_places_are_refused():
         TensorRing([here])[5]
     with pytest.raises(ArgumentError, match="core 0 has entries that are NaN or infinite"):
         TensorRing([here * xp.inf])
+
+
+def test_fits_of_arrays_on_devices_are_kept_by_pickle(put):
+    x = put(np.random.default_rng(0).random((6, 5, 4)).astype(np.float32))
+    fit = ringlet.decompose(x, 2, solver=ringlet.AWRTRD(loss="l2", smooth=0.0, sweeps=2))
+    again = pickle.loads(pickle.dumps(fit))  # noqa: S301
+    assert again.ring.place == fit.ring.place
+    assert again.restored().device == x.device
+    assert np.array_equal(np.asarray(again.ring), np.asarray(fit.ring))
+
+
+def test_places_of_jax_are_kept_by_pickle():
+    jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
+    place = place_of(jnp.ones(2))
+    assert pickle.loads(pickle.dumps(place)) == place  # noqa: S301

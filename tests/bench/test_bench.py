@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 from PIL import Image
 
@@ -112,6 +113,15 @@ def test_solvers_and_another_tree_take_turns_on_the_same_data():
         assert curve.peak > 10_000_000
     assert this.seconds_to(this.psnr[0]) == (this.processor[0], this.wall[0])
     assert this.seconds_to(100.0) is None
+
+
+def test_tensorly_is_one_of_the_competitors():
+    pytest.importorskip("tensorly")
+    chosen = competitors(["TensorLy"], [], samples=200, sweeps=2)
+    curve = measure_quality_time(moving_video((24, 32, 3, 8)), (4, 4, 3, 3), chosen, observed=0.8)[1]
+    assert curve.name == "TensorLy, sampled"
+    assert len(curve.psnr) == 3  # its start, too
+    assert curve.psnr[-1] > max(curve.psnr[0], 5.0)
 
 
 def test_time_to_quality_is_printed_and_drawn(tmp_path):

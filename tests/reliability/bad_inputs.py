@@ -322,6 +322,7 @@ BAD_DATA = {
     "a table without rows": TABLE[:0],
     "a series": TABLE["b"],
     "a list of arrays on a device": [THERE, THERE],
+    "a list of masked arrays": [np.ma.array(X[0], mask=X[0] > 0.5), X[0]],
     "an array on a device of one mode": THERE[0, :],
     "an array on a device with an infinite entry": THERE * np.inf,
     "truth values on a device": THERE > 0.5,
@@ -346,6 +347,9 @@ BAD_INDICES = {
     "floats": np.array([0.0, 1.0]),
     "a new axis": (None, 0),
     "a step of zero": slice(None, None, 0),
+    "a slice to a fraction": slice(0, 2.5),
+    "a slice of texts": (0, slice("a", "b")),
+    "a slice by a fraction": (..., slice(None, None, 1.5)),
 }
 _VERBS = {"decompose": lambda x, **more: decompose(x, 2, **more), "complete": complete, "restore": restore}
 _VIEWS = ("weights", "residuals", "zscores", "outliers", "uncertainty", "restored")
@@ -363,6 +367,14 @@ ARRAYS = [
     *(
         (f"Fit.{view}(index) {kind}", Argument("index", getattr(FIT, view), where=view, said="ind(ex|ices)"), value)
         for view in _VIEWS
+        for kind, value in BAD_INDICES.items()
+    ),
+    *(
+        (
+            f"TensorRing[index] {kind}",
+            Argument("index", FIT.ring.__getitem__, said="ind(ex|ices)|newaxis|step of a slice"),
+            value,
+        )
         for kind, value in BAD_INDICES.items()
     ),
 ]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import ringlet
-from ringlet.errors import ArgumentError, ArgumentTypeError
+from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 
 DTYPES = ("float16", "float32", "float64", "uint8", "int16", "int64", "uint64", "bool")
 
@@ -184,6 +184,12 @@ def test_other_wrong_arguments_are_refused_by_name():
         ringlet.unfold(x, [(2, 3), None], (6, 4))
     with pytest.raises(ArgumentTypeError, match="x has dtype <U1"):
         ringlet.fold(np.array(["a"]), [None])
+
+
+@pytest.mark.parametrize("size", [10**6, 10**9])
+def test_what_no_machine_holds_is_refused(size):
+    with pytest.raises(BudgetError, match=r"the folded tensor of shape .* does not fit into memory"):
+        ringlet.fold(np.zeros((4, 3)), [(size, size), None])
 
 
 def test_arrays_of_other_libraries_come_back_where_they_were():

@@ -20,7 +20,9 @@ _TIME = _FOLDER / "quality-time.json"
 def measure(data: Path | None, _minutes: float) -> list[list[str]]:
     """The commands; what they print is a record, so `bench --json` of a machine is kept by hand under its name."""
     given = ["--data", str(data)] if data else []
-    return [["bench", "quality-time", "--sweeps", "15", *given, "--json", f"> {_TIME}"]]
+    others = [word for name in ("exact", "AWRTRD", "L1TNN", "TensorLy") for word in ("--against", name)]
+    sizes = ["--crop", "160,240", "--rank", "30,30,3,10", "--sweeps", "10"]
+    return [["bench", "quality-time", *given, *sizes, *others, "--json", f"> {_TIME}"]]
 
 
 def _records() -> dict[str, dict[str, Any]]:

@@ -6,6 +6,7 @@ its device, is given.
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 
-__all__ = ["Place", "host_array", "host_index", "is_foreign", "like_given", "named_place", "namespace", "place_of"]
+__all__ = ["Place", "host_array", "is_foreign", "like_given", "named_place", "namespace", "place_of"]
 
 _DTYPES = (
     *("float32", "float64", "float16", "bool", "uint8", "int8"),
@@ -62,6 +63,10 @@ class Place:
     def solves(self) -> bool:
         """Whether equations are solved there: a device of its own that has float64."""
         return not self.on_host and self.has(np.dtype(np.float64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by the name of the library: modules cannot be."""
+        return _place_again, (self.xp.__name__, str(self.device) if self.library == "jax" else self.device)
 
     def __str__(self) -> str:
         return f"{self.device} of {self.library}"
@@ -182,20 +187,6 @@ def host_array(given: Any, name: str = "data") -> Any:
     return given if place is None else place.fetch(given)
 
 
-def host_index(index: Any) -> Any:
-    """An index of which arrays of other libraries than NumPy are NumPy's.
-
-    Examples
-    --------
-    >>> import array_api_strict as xp
-    >>> host_index((0, xp.asarray([1, 2], device=xp.Device("device1"))))
-    (0, array([1, 2]))
-    """
-    if isinstance(index, tuple):
-        return tuple([host_array(item, "index") for item in index])
-    return host_array(index, "index")
-
-
 def like_given(values: NDArray[Any], given: Any) -> Any:
     """A NumPy array as one of the library, the device and the dtype of an array; a masked array stays one of NumPy.
 
@@ -245,6 +236,16 @@ def _device_of(like: Place, device: Any) -> Any:
     if getattr(found, "type", None) == "meta":
         raise ValueError("it holds no entries")
     return found
+
+
+def _place_again(module: str, device: Any) -> Place:
+    """A place that was pickled, where its library is installed and has that device."""
+    found = device
+    if module.endswith("jax.numpy"):
+        import jax
+
+        found = next(one for one in jax.devices(device.partition(":")[0]) if str(one) == device)
+    return Place(import_module(module), found)
 
 
 def _is_traced(given: Any) -> bool:

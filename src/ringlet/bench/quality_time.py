@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.bench import quality_time_child
+from ringlet.bench.peers import import_tensorly
 from ringlet.errors import ArgumentError
 from ringlet.experiments.noise import TrialSeed, add_noise, generator, observed_entries
 from ringlet.sources import as_source
@@ -38,7 +39,7 @@ class Competitor:
     ----------
     name : str
     kind : str
-        Class of the solver.
+        Class of the solver, or "TensorLy".
     fields : dict
         Its hyper-parameters.
     tree : Path or None
@@ -87,13 +88,16 @@ class Curve:
 
 
 def competitors(others: Sequence[str], trees: Sequence[Path], *, samples: int, sweeps: int) -> list[Competitor]:
-    """SAWRTRD of this version, of other trees, and the `others`: "exact", "AWRTRD", "L1TNN"."""
+    """SAWRTRD of this version, of other trees, and the `others`: "exact", "AWRTRD", "L1TNN", "TensorLy"."""
+    if "TensorLy" in others:
+        import_tensorly()
     common = {"sweeps": sweeps, "tol": 0.0, "smooth": 0.0, "loss": "correntropy"}
     sampled = common | {"samples": samples}
     known = {
         "exact": Competitor("SAWRTRD, exact solve", "SAWRTRD", sampled | {"solve": "exact"}),
         "AWRTRD": Competitor("AWRTRD", "AWRTRD", common),
         "L1TNN": Competitor("L1TNN", "L1TNN", {"sweeps": sweeps, "tol": 0.0}),
+        "TensorLy": Competitor("TensorLy, sampled", "TensorLy", {"sweeps": sweeps, "samples": samples}),
     }
     for tree in trees:
         if not (tree / "src" / "ringlet").is_dir():

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ringlet.arrays import host_index
 from ringlet.checks import check_number
 from ringlet.errors import ArgumentError
 from ringlet.float_errors import usual_float_errors
@@ -16,6 +15,7 @@ from ringlet.results.fitted_entries import FittedEntries
 from ringlet.results.selection import Index, evaluate
 from ringlet.results.tiles import Tiling
 from ringlet.results.wrong_values import WrongValues
+from ringlet.ring.given_index import given_index
 from ringlet.sources.base import Block
 from ringlet.sources.labels import Labels, Quantity, labelled
 
@@ -292,7 +292,7 @@ class EntryViews(ABC):
         tiled: bool = False,
     ) -> Any:
         """Compute a block, and give it as the kind of object that was fitted. If tiled, every tile is computed once."""
-        index = host_index(index)
+        index = given_index(index)
         chunks = self.tiles.chunks if tiled else self._entries.source.chunks
         values = evaluate(compute, index, self._entries.ring.shape, dtype, chunks)
         return labelled(self._labels, values, index, quantity)

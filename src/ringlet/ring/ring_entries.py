@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ringlet.arrays import host_index, place_of
+from ringlet.arrays import place_of
 from ringlet.checks import allocating
 from ringlet.errors import ArgumentError, ArgumentTypeError, MissingDependencyError
 from ringlet.ring.chain import balanced_cores
 from ringlet.ring.evaluate import dense_block, entries
+from ringlet.ring.given_index import given_index
 from ringlet.ring.indexing import basic_selectors, evaluate_index, in_bounds
 from ringlet.ring.like_xarray import filled_like
 from ringlet.ring.placed_evaluate import outer_placed
@@ -34,7 +35,7 @@ class RingEntries(RingBase):
     def __getitem__(self, key: object) -> Any:
         """Evaluate a block, with NumPy's indexing rules."""
         with allocating(f"that part of a tensor of shape {self.shape}", "index a smaller one"):
-            key = host_index(key)
+            key = given_index(key)
             if self._place is None:
                 return evaluate_index(self._even(), key)
             selectors = basic_selectors(key, self.shape)

@@ -119,6 +119,8 @@ def _source_of(name: str, given: Any) -> ArraySource | ChunkedSource:
     placed = device_source(given, name)
     if placed is not None:
         return placed.on_host()
+    if isinstance(given, list | tuple) and any(isinstance(one, np.ma.MaskedArray) for one in given):
+        raise ArgumentTypeError(f"{name} is a list of numpy.ma arrays; give one array, e.g. numpy.ma.stack({name})")
     return ArraySource(_as_array(name, given))
 
 

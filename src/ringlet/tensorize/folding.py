@@ -1,6 +1,8 @@
 """`fold` and `unfold`: from a tensor to one of a higher order and back, to the bit."""
 
+import sys
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,8 @@ def fold(x: Any, factors: Sequence[Factors], *, paired: bool = False) -> Any:
     if masked is None and array.dtype.kind in "iu" and layout.padded != array.shape:
         masked = np.zeros(array.shape, bool)
     with allocating(f"the folded tensor of shape {layout.folded}", "give smaller factors or windows, or larger steps"):
+        if max(prod(layout.padded), prod(layout.folded)) * array.itemsize > sys.maxsize:
+            raise MemoryError  # NumPy would speak of a wrong value
         if masked is not None:
             return np.ma.MaskedArray(_fold(layout, array, 0), mask=_fold(layout, masked, True))
         return _fold(layout, array, np.nan if array.dtype.kind in "fc" else 0)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from skimage import data
 
 from ringlet import decompose
 from tuning_fits import bits
@@ -26,15 +27,9 @@ def log(rng):
     return 100 * (1 + sizes[0]) * morning + 60 * sizes[1] * evening + rng.normal(size=(42, 24, 15))
 
 
-def scene(rng):
-    """A picture of blurred discs of several colours before a shaded wall."""
-    rows, columns, _ = np.ogrid[:72, :90, :3]
-    picture = 90 + rows / 2 + columns / 3 + np.zeros(3)
-    for _ in range(12):
-        row, column, radius = rng.uniform([0, 0, 4], [72, 90, 16])
-        part = 1 / (1 + np.exp(np.hypot(rows - row, columns - column) - radius))
-        picture = picture + part * (rng.uniform(30, 220, 3) - picture)
-    return picture
+def photo(_):
+    """Pictures of sharp discs do not do: their fits differ by up to 4 dB from seed to seed."""
+    return data.coffee()[::5, ::5].astype(float)
 
 
 def damaged(clean, rng):
@@ -54,7 +49,7 @@ def test_the_layout_in_memory_changes_no_bit():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("truth", [log, noisy_field, scene])
+@pytest.mark.parametrize("truth", [log, noisy_field, photo])
 def test_order_of_modes_directions_and_units_hardly_change_the_quality(truth):
     """Means of three seeds: random draws differ with the order of the modes as they do with the seed."""
     rng = np.random.default_rng(1)

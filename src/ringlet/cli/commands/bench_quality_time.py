@@ -52,7 +52,7 @@ def _numbers(_context: click.Context, parameter: click.Parameter, text: str | No
 )
 @click.option(
     "--against",
-    type=click.Choice(["exact", "AWRTRD", "L1TNN"]),
+    type=click.Choice(["exact", "AWRTRD", "L1TNN", "TensorLy"]),
     multiple=True,
     help="Compare with SAWRTRD with exact solves, or with another solver. May be repeated.  [default: exact]",
 )
