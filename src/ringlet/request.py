@@ -35,6 +35,7 @@ from ringlet.solvers.tuning.automatic import start_automatic
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.judging import judging_memory
 from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.solvers.tuning.snapshot import AutomaticSnapshot
 from ringlet.sources import Chunks, DeviceSource, Source
 from ringlet.sources.conversion import without_labels
 from ringlet.sources.stores import backed_by_dask
@@ -116,18 +117,13 @@ class FitRequest:
                 return fit  # there is nothing to extend it by
             scale, trusted = found.scale, (history[-1].mean_weight if history else 1.0) * observed
             left = ExtensionState(solver, scale.data_range, scale.penalty_unit, found.penalties, trusted)
+            fit = replace(fit, _extender=RingExtender(left), _threads=solver.threads, _memory=solver.budget)
+            if not isinstance(found, AutomaticSnapshot):
+                return fit
             honest = None
-            if found.honest is not None and found.unseen is not None:
+            if found.honest is not None:
                 honest = HonestRing(found.honest.ring(), found.unseen, found.judged_beside)
-            return replace(
-                fit,
-                _extender=RingExtender(left),
-                path=found.path,
-                _honest=honest,
-                _learned=found.judged,
-                _threads=solver.threads,
-                _memory=solver.budget,
-            )
+            return replace(fit, path=found.path, _honest=honest, _learned=found.judged)
 
     def _on_device(self, solver: Solver, source: Source) -> tuple[Source, Place | None]:
         """The data where the fit reads them, and the device that passes over them run on (None: in NumPy).

@@ -1,6 +1,6 @@
 """Ranks that a fit is to find: what a caller may ask for, where it begins, and how large the ring may become."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
 
@@ -134,20 +134,21 @@ class RankChoice:
 
 
 def wider_rank(
-    shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, most: int
+    shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, fits: Callable[[tuple[int, ...]], bool]
 ) -> tuple[int, ...] | None:
-    """The rank with one bond wider, as far as its neighbours and the allowed size carry it; None if hardly at all.
+    """The rank with one bond wider, as far as its neighbours carry it and the ring `fits`; None if hardly at all.
 
     Examples
     --------
-    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 2.0, 10**6), wider_rank((512, 512, 3), (9, 10, 3), 0, 2.0, 10**6)
-    ((3, 20, 3), None)
-    >>> wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_250), wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, 12_249)
-    ((5, 22, 5), None)
+    >>> wider_rank((512, 512, 3), (3, 10, 3), 1, 2.0, lambda rank: True)
+    (3, 20, 3)
+    >>> wider_rank((512, 512, 3), (9, 10, 3), 0, 2.0, lambda rank: True)           # colours carry no more
+    >>> wider_rank((50, 50, 50), (5, 20, 5), 1, 2.0, lambda rank: parameters((50, 50, 50), rank) <= 12_250)
+    (5, 22, 5)
     """
     before, now, after = rank[:bond], rank[bond], rank[bond + 1 :]
     width = bond_limits(shape, (*before, max(now + 1, ceil(factor * now)), *after))[bond]
-    while width > now and parameters(shape, (*before, width, *after)) > most:
+    while width > now and not fits((*before, width, *after)):
         width -= 1
     return (*before, width, *after) if width >= _LEAST_STEP * now else None
 

@@ -15,7 +15,7 @@ from ringlet.sources import as_source
 WITHOUT = TuningPolicy(slice_effects=False)
 
 
-def additive(shape=(9, 11, 12), seed=0):
+def additive(shape=(19, 21, 22), seed=0):
     rng = np.random.default_rng(seed)
     return np.add.outer(np.add.outer(rng.normal(0, 9, shape[0]), rng.normal(size=shape[1])), rng.normal(size=shape[2]))
 
@@ -153,3 +153,17 @@ def test_a_ring_with_effects_is_extended():
     grown = fit.extend(data[:, 24:], mode=1)
     seen = known[:, 24:]
     assert rms((np.asarray(grown.ring)[:, 24:] - x[:, 24:])[seen]) < 4 * rms(fit.residuals()[known[:, :24]])
+
+
+def test_rings_with_effects_are_as_small_as_others():
+    x, known = log()
+    fit = ringlet.decompose(np.where(known, x, np.nan))
+    assert fit.path[0].rank == (4, 5, 5)  # with effects
+    assert sum(core.size for core in fit.ring.cores) <= x.size / 5
+    assert max(rung.parameters for rung in fit.path) <= x.size / 5
+
+
+def test_constant_rows_of_complete_data_are_no_outage():
+    x = np.add.outer(np.sin(np.arange(60) / 9), np.cos(np.arange(80) / 7))[:, :, np.newaxis] * np.arange(1.0, 4.0)
+    x[7, :, 2] = 0.0
+    assert ringlet.decompose(x).path[0].rank == (3, 3, 3)

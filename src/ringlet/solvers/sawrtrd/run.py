@@ -8,9 +8,8 @@ import numpy as np
 
 from ringlet.errors import FormatError
 from ringlet.execution import Profile, Threads
-from ringlet.local.judging import Judged
-from ringlet.results.records import Rung, RunState, SweepReport
-from ringlet.results.ring_snapshot import RingSnapshot, Unseen
+from ringlet.results.records import RunState, SweepReport
+from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names
 from ringlet.robust import Kernel
 from ringlet.solvers.base import Problem
@@ -33,25 +32,10 @@ class RobustSnapshot(RingSnapshot):
         Robust measures of the data.
     penalties : Penalties
         As given, or as chosen so far.
-    path : tuple of Rung
-        Of an automatic fit.
-    honest : RingSnapshot or None
-        The ring before it saw the held-out entries; None if there are none.
-    unseen : Unseen or None
-        Says which these are.
-    judged : bool
-        Whether entries are judged by their neighbours, not by the kernel.
-    judged_beside : Judged or None
-        What became of all entries beside the honest ring, if they were judged by it.
     """
 
     scale: Scale = field(kw_only=True)
     penalties: Penalties = field(kw_only=True)
-    path: tuple[Rung, ...] = ()
-    honest: RingSnapshot | None = None
-    unseen: Unseen | None = None
-    judged: bool = False
-    judged_beside: Judged | None = None
 
 
 class RingRun:

@@ -18,7 +18,7 @@ from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
-from ringlet.solvers.sawrtrd.run import RobustSnapshot, resumed_state
+from ringlet.solvers.sawrtrd.run import resumed_state
 from ringlet.solvers.sawrtrd.start import given_start, measure
 from ringlet.solvers.tuning.bond_growth import BondGrowth
 from ringlet.solvers.tuning.coarse_start import coarse_start
@@ -29,6 +29,7 @@ from ringlet.solvers.tuning.path import PathRules
 from ringlet.solvers.tuning.path_state import Path, PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.slice_effects import slice_effects, slice_effects_memory
+from ringlet.solvers.tuning.snapshot import AutomaticSnapshot
 from ringlet.solvers.tuning.trials import Trials
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters, open_parameters
 from ringlet.solvers.tuning.validator import HeldOut, hold_out
@@ -42,8 +43,8 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
     rule = solver.sampling_rule()
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
-    problem = without_stuck_entries(solver, policy, problem)
-    whole, effects = problem, slice_effects(problem, solver.budget) if policy.slice_effects else None
+    effects = slice_effects(problem, solver.budget) if policy.slice_effects else None
+    whole = problem = without_stuck_entries(solver, policy, problem)
     if effects is not None:
         problem = effects.taken_off(problem, working_dtype(problem.source.dtype, solver.dtype))
         policy = replace(policy, hole_guides=False)  # the effects say what is usual there
@@ -58,12 +59,21 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
         judge = judge_for(solver, policy, held, algorithm.scale.data_range)
-        told = None
+        told, added = None, (0,) * len(shape)
         if effects is not None:
+            added = effects.bonds
             told = partial(effects.added_to_snapshot, scale=measure(whole.source, whole.survey, whole.seed))
             # Entries are judged as they were given: wrong ones often share a value.
             judge = None if judge is None else replace(judge, source=whole.source, effects=effects)
-        run = PathRun(held, algorithm, policy, judge, place=lambda of: stack.enter_context(of.place()), told=told)
+        run = PathRun(
+            held,
+            algorithm,
+            policy,
+            judge,
+            place=lambda of: stack.enter_context(of.place()),
+            told=told,
+            added=added,
+        )
         stack.enter_context(closing(run))
         yield run
         run.warn_if_missed()
@@ -84,6 +94,8 @@ class PathRun:
         Puts the entries of a problem on the cluster, if there is one.
     told : callable, optional
         Makes of what was found what is told of the data, where something was taken off them before.
+    added : tuple of int, optional
+        Bonds of the ring of what was taken off: the size of the sum is limited.
     """
 
     def __init__(
@@ -93,7 +105,8 @@ class PathRun:
         policy: TuningPolicy,
         judge: Judge | None = None,
         place: Callable[[Problem], Placement | None] = lambda _: None,
-        told: Callable[[RobustSnapshot], RobustSnapshot] | None = None,
+        told: Callable[[AutomaticSnapshot], AutomaticSnapshot] | None = None,
+        added: tuple[int, ...] | None = None,
     ) -> None:
         solver, scale, whole, choice = algorithm.settings, algorithm.scale, held.whole, held.whole.choice
         self._held, self._scale, self._policy, self._told = held, scale, policy, told
@@ -108,7 +121,7 @@ class PathRun:
             whole,
             policy,
             EntryWeights(held, trials.validator, policy, judge, place),
-            BondGrowth(shape, choice or RankChoice(), most, policy),
+            BondGrowth(shape, choice or RankChoice(), most, policy, added or (0,) * len(shape)),
             tuple(open_parameters(solver, shape, tunes_width=judge is None and policy.tunes_width)),
             first.penalties,
             scale.data_range,
@@ -172,13 +185,13 @@ class PathRun:
             self._hurried = self.state()
             self._path = replace(self._path, now=self._rules.better(self._path))
 
-    def snapshot(self) -> RobustSnapshot:
+    def snapshot(self) -> AutomaticSnapshot:
         """The present model."""
         path, scale, empty = self._path, self._scale, self._held.whole.survey.empty
         state, honest = path.now.state, None
         if path.now.residuals.size:
             honest = RingSnapshot(path.honest or state.cores, scale.data_range, empty)
-        found = RobustSnapshot(
+        found = AutomaticSnapshot(
             state.cores,
             scale.data_range,
             empty,

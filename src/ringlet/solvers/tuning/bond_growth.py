@@ -33,12 +33,15 @@ class BondGrowth:
     most : int
         Numbers that the ring may have at most.
     policy : TuningPolicy
+    added : tuple of int
+        Bonds of a ring that is added to this one in the end, and counts in its size; 0 if there is none.
     """
 
     shape: tuple[int, ...]
     choice: RankChoice
     most: int
     policy: TuningPolicy
+    added: tuple[int, ...]
 
     def next_rank(self, rank: tuple[int, ...]) -> tuple[int, ...]:
         """All bonds wider that may be."""
@@ -72,7 +75,7 @@ class BondGrowth:
         for bond in others:
             together = (*rank[:bond], found[bond].state.plan.rank[bond], *rank[bond + 1 :])
             similar = promises[bond] > 0 and promises[bond] >= self.policy.similar_promise * promises[best]
-            if similar and parameters(self.shape, together) <= self.most:
+            if similar and self._fits(together):
                 cores, rank = tuple(with_features(cores, bond, found[bond].state.cores)), together
         return trials.with_cores(now, cores)
 
@@ -93,10 +96,15 @@ class BondGrowth:
         still = self.choice.still_bonds(len(self.shape))
         for bond, width in enumerate(rank):
             factor = policy.growth_factor if width >= policy.wide_bond else policy.small_growth_factor
-            wider = None if bond in still else wider_rank(self.shape, rank, bond, factor, self.most)
+            wider = None if bond in still else wider_rank(self.shape, rank, bond, factor, self._fits)
             if wider is not None:
                 options[bond] = wider
         return options
+
+    def _fits(self, rank: tuple[int, ...]) -> bool:
+        """Whether a ring of this rank is small enough."""
+        whole = [bond + more for bond, more in zip(rank, self.added, strict=True)]
+        return parameters(self.shape, whole) <= self.most
 
     def trimmed(self, path: Path, number: int) -> Path:
         """The path without the weakest parts of bonds, as far as held-out entries do not miss them."""

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from ringlet.results.records import Rung
 from ringlet.ring.algebra import add
 from ringlet.ring.chain import Core
+from ringlet.ring.ranks import parameters
 from ringlet.solvers.base import Problem, first_look
 from ringlet.solvers.rank_choice import RankChoice
-from ringlet.solvers.sawrtrd.run import RobustSnapshot
 from ringlet.solvers.sawrtrd.start import Scale
 from ringlet.solvers.tuning.holdout import missing_together
+from ringlet.solvers.tuning.snapshot import AutomaticSnapshot
 from ringlet.sources import ArraySource, Source
 from ringlet.sources.base import slabs
 
@@ -50,6 +51,11 @@ class SliceEffects:
     """
 
     parts: tuple[NDArray[np.float64], ...]
+
+    @property
+    def bonds(self) -> tuple[int, ...]:
+        """Of the ring of their sum."""
+        return (1, *(2 for _ in self.parts[1:]))
 
     def at(self, block: Sequence[slice]) -> NDArray[np.float64]:
         """Their sums in a block.
@@ -86,7 +92,7 @@ class SliceEffects:
             effects.append(core[:, :, 1:] if mode == last else core)  # and the last column of the last
         return tuple(add(cores, effects))
 
-    def added_to_snapshot(self, found: RobustSnapshot, scale: Scale) -> RobustSnapshot:
+    def added_to_snapshot(self, found: AutomaticSnapshot, scale: Scale) -> AutomaticSnapshot:
         """What a fit of what they leave over has found, told of the data, which have this scale."""
         size, order = found.size, len(self.parts)
         unit = found.cores[0].dtype.type((size / scale.data_range) ** (1 / order))
@@ -102,10 +108,8 @@ class SliceEffects:
 
     def _with_effects(self, rung: Rung) -> Rung:
         """A rung with the size of the ring to which they are added."""
-        rank = tuple([bond + (1 if mode == 0 else 2) for mode, bond in enumerate(rung.rank)])
-        after = (*rank[1:], rank[0])
-        numbers = sum(len(part) * one * next_ for part, one, next_ in zip(self.parts, rank, after, strict=True))
-        return replace(rung, rank=rank, parameters=numbers)
+        rank = tuple([bond + more for bond, more in zip(rung.rank, self.bonds, strict=True)])
+        return replace(rung, rank=rank, parameters=parameters([len(part) for part in self.parts], rank))
 
 
 def slice_effects_memory(shape: Sequence[int]) -> int:
@@ -127,12 +131,17 @@ def slice_effects(problem: Problem, budget: int | None = None) -> SliceEffects |
         Bytes that the fit may take.
     """
     source, choice = problem.source, problem.choice
-    free = choice == RankChoice()
-    if not free or problem.init is not None or problem.executor is not None or not isinstance(source, ArraySource):
+    if (
+        choice is None
+        or choice != RankChoice()
+        or problem.init is not None
+        or problem.executor is not None
+        or not isinstance(source, ArraySource)
+    ):
         return None
     shape, observed = source.shape, problem.survey.observed
     small = prod(shape) <= _MOST and (budget is None or _ROOM * slice_effects_memory(shape) <= budget)
-    if observed == prod(shape) or not small:
+    if observed == prod(shape) or not small or not _has_room(shape, choice):
         return None
     whole = tuple([np.arange(length) for length in shape])
     together = missing_together(source, [whole], 1.0 - observed / prod(shape), _NEARLY_ALL)
@@ -140,6 +149,13 @@ def slice_effects(problem: Problem, budget: int | None = None) -> SliceEffects |
     if known is None or not any(shape[mode] >= _LONG and _scattered(known, mode) for mode in together):
         return None
     return _measured(np.where(known, values, 0).astype(np.float64), known)
+
+
+def _has_room(shape: tuple[int, ...], choice: RankChoice) -> bool:
+    """Whether the first ring of a path, with the effects added, is as small as an automatic ring has to be."""
+    most = choice.most_parameters(shape, itemsize=8)
+    first = choice.start_rank(shape, most)
+    return parameters(shape, [first[0] + 1, *(bond + 2 for bond in first[1:])]) <= most
 
 
 def _scattered(known: NDArray[np.bool_], mode: int) -> bool:
