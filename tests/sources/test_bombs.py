@@ -235,6 +235,29 @@ def test_a_strip_that_unpacks_to_more_than_allowed_is_refused(tmp_path, code, ru
     assert "a strip or tile takes 10" in run_limited(LOAD, tmp_path / "x.tif")
 
 
+def test_tiff_files_whose_directories_share_bytes_are_refused(tmp_path):
+    """There could be one for every byte of a file, each with thousands of tags."""
+    tags = [(256, 3, 1, 1), (257, 3, 1, 1), (258, 3, 1, 8), (262, 3, 1, 1), (273, 4, 1, 8), (279, 4, 1, 1)]
+    first, size = 10, 2 + 12 * len(tags) + 4
+    pages = [
+        struct.pack("<H", len(tags)) + b"".join(struct.pack("<HHII", *tag) for tag in tags) + struct.pack("<I", after)
+        for after in (first + size, first)  # each is followed by the other
+    ]
+    (tmp_path / "x.tif").write_bytes(b"II*\0" + struct.pack("<I", first) + b"\7\0" + b"".join(pages))
+    with pytest.raises(FormatError, match=r"x\.tif: damaged: the directories of its pages overlap"):
+        load(tmp_path / "x.tif")
+
+
+@pytest.mark.parametrize("form", [{}, {"bigtiff": True}, {"byteorder": ">"}])
+def test_stacks_of_every_form_are_read(tmp_path, form):
+    tifffile = pytest.importorskip("tifffile")
+    x = np.arange(24, dtype=np.uint16).reshape(4, 2, 3)
+    with tifffile.TiffWriter(tmp_path / "x.tif", **form) as file:
+        for page in x:
+            file.write(page, photometric="minisblack", metadata=None)
+    np.testing.assert_array_equal(load(tmp_path / "x.tif").source.read((slice(None),) * 3)[0], x)
+
+
 @pytest.mark.parametrize("kind", ["texts", "one text", "numbers", "lists"])
 def test_parquet_files_that_unpack_to_more_than_allowed_are_refused(tmp_path, kind, run_limited):
     rows = {"numbers": 8_000_000, "lists": 4}.get(kind, 150)

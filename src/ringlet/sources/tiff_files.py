@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -17,6 +17,7 @@ from ringlet.sources.limits import ReadRules, check_size, size_limit
 __all__ = ["TIFF_AXES", "import_tifffile", "read_tiff"]
 
 _PLAIN = 1  # the code of strips that are not compressed
+_ORDERS: dict[str, Literal["little", "big"]] = {"<": "little", ">": "big"}
 
 # Names of the modes by the letters that tifffile has for the axes of a stack.
 TIFF_AXES = {"Y": "height", "X": "width", "S": "colour", "C": "channel", "T": "time", "Z": "depth", "I": "page"}
@@ -40,6 +41,7 @@ def read_tiff(path: Path, rules: ReadRules) -> tuple[NDArray[Any], tuple[str, ..
     """
     alone = {} if rules.follow_links else {"_multifile": False, "is_mmstack": False, "is_ndtiff": False}
     with _damage_is_an_error(), import_tifffile().TiffFile(path, **alone) as file:
+        _check_directories(file)
         if not file.series:
             raise FormatError("there is no picture in it")
         series = file.series[0]
@@ -57,6 +59,21 @@ def read_tiff(path: Path, rules: ReadRules) -> tuple[NDArray[Any], tuple[str, ..
         array: NDArray[Any] = series.asarray()
         names = [TIFF_AXES.get(axis, f"axis {axis}") for axis in series.axes]
     return array.astype(array.dtype.newbyteorder("="), copy=False), mode_names(names)
+
+
+def _check_directories(file: Any) -> None:
+    """Refuse pages whose directories share bytes: there may be one for every byte, and each takes a while to read."""
+    handle, form = file.filehandle, file.tiff
+    offset, left = file.pages.first.offset, handle.size
+    while offset:
+        handle.seek(offset)
+        tags = int.from_bytes(handle.read(form.tagnosize), _ORDERS[form.byteorder])
+        length = form.tagnosize + tags * form.tagsize
+        left -= length + form.offsetsize
+        if left < 0:
+            raise FormatError("damaged: the directories of its pages overlap")
+        handle.seek(offset + length)
+        offset = int.from_bytes(handle.read(form.offsetsize), _ORDERS[form.byteorder])
 
 
 def _check_segments(file: Any, series: Any, max_size: float | str | None) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from cluster_fits import RANK, SHAPE, eager, stored, tensor
 from oracles import random_cores
+from ringlet.execution import Threads
 from ringlet.robust import LOSSES, Kernel
 from ringlet.solvers.engine.cluster_regions import ClusterRegions, region_tasks
 from ringlet.solvers.engine.regions import RegionPass, Regions
@@ -28,7 +29,7 @@ def test_regions_on_workers_give_the_bits_of_regions_here(client, tmp_path, mode
     here = RegionPass(regions.blocks, cores, mode, over)
     sketch = Sketch(source, mode, tuple(map(np.arange, SHAPE)), cores)
     found = []
-    with executor.place(source) as placement:
+    with Threads(1), executor.place(source) as placement:  # as fits do, BLAS has one thread
         for data in (here, ClusterRegions(regions.blocks, sketch, 255.0, placement)):
             gradient, weights = data.gradient(kernel)
             found.append((gradient.tobytes(), data.curvature(direction, weights)))

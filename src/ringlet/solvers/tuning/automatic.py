@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
-from functools import partial
 from math import inf, isnan, log10, nan
 from time import perf_counter
 
@@ -13,13 +12,13 @@ from ringlet.results.records import RunState, SweepReport
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.results.saved_state import by_name, from_names, saved_array
 from ringlet.robust import Kernel
-from ringlet.solvers.base import Problem, working_dtype
+from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.run import resumed_state
-from ringlet.solvers.sawrtrd.start import given_start, measure
+from ringlet.solvers.sawrtrd.start import given_start
 from ringlet.solvers.tuning.bond_growth import BondGrowth
 from ringlet.solvers.tuning.coarse_start import coarse_start
 from ringlet.solvers.tuning.entry_weights import EntryWeights
@@ -28,7 +27,6 @@ from ringlet.solvers.tuning.judging import Judge, can_judge, judge_for, judging_
 from ringlet.solvers.tuning.path import PathRules
 from ringlet.solvers.tuning.path_state import Path, PathState, Phase, rungs_by_name, saved_rungs
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.solvers.tuning.slice_effects import slice_effects, slice_effects_memory
 from ringlet.solvers.tuning.snapshot import AutomaticSnapshot
 from ringlet.solvers.tuning.trials import Trials
 from ringlet.solvers.tuning.tuned_parameters import TunedParameters, open_parameters
@@ -43,14 +41,10 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
     rule = solver.sampling_rule()
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
-    effects = slice_effects(problem, solver.budget) if policy.slice_effects else None
-    whole = problem = without_stuck_entries(solver, policy, problem)
-    if effects is not None:
-        problem = effects.taken_off(problem, working_dtype(problem.source.dtype, solver.dtype))
-        policy = replace(policy, hole_guides=False)  # the effects say what is usual there
+    problem = without_stuck_entries(solver, policy, problem)
     held = hold_out(problem, policy, solver.budget)
     shape, stored = problem.source.shape, problem.source.chunks is not None
-    beside = holdout_memory(shape, stored=stored) + (0 if effects is None else slice_effects_memory(shape))
+    beside = holdout_memory(shape, stored=stored)
     if can_judge(solver, policy, problem):
         beside += judging_memory(solver, policy, shape, stored=stored)
     with ExitStack() as stack:
@@ -59,21 +53,7 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
         resources = Resources(threads.run, stack.enter_context(held.seen.place()), device=device)
         algorithm = Algorithm.of(solver, held.seen, resources, tuned=True, beside=beside)
         judge = judge_for(solver, policy, held, algorithm.scale.data_range)
-        told, added = None, (0,) * len(shape)
-        if effects is not None:
-            added = effects.bonds
-            told = partial(effects.added_to_snapshot, scale=measure(whole.source, whole.survey, whole.seed))
-            # Entries are judged as they were given: wrong ones often share a value.
-            judge = None if judge is None else replace(judge, source=whole.source, effects=effects)
-        run = PathRun(
-            held,
-            algorithm,
-            policy,
-            judge,
-            place=lambda of: stack.enter_context(of.place()),
-            told=told,
-            added=added,
-        )
+        run = PathRun(held, algorithm, policy, judge, place=lambda of: stack.enter_context(of.place()))
         stack.enter_context(closing(run))
         yield run
         run.warn_if_missed()
@@ -92,10 +72,6 @@ class PathRun:
         None: a kernel weighs entries.
     place : callable
         Puts the entries of a problem on the cluster, if there is one.
-    told : callable, optional
-        Makes of what was found what is told of the data, where something was taken off them before.
-    added : tuple of int, optional
-        Bonds of the ring of what was taken off: the size of the sum is limited.
     """
 
     def __init__(
@@ -105,11 +81,9 @@ class PathRun:
         policy: TuningPolicy,
         judge: Judge | None = None,
         place: Callable[[Problem], Placement | None] = lambda _: None,
-        told: Callable[[AutomaticSnapshot], AutomaticSnapshot] | None = None,
-        added: tuple[int, ...] | None = None,
     ) -> None:
         solver, scale, whole, choice = algorithm.settings, algorithm.scale, held.whole, held.whole.choice
-        self._held, self._scale, self._policy, self._told = held, scale, policy, told
+        self._held, self._scale, self._policy = held, scale, policy
         self._hurried: RunState | None = None  # the state when the time ran out
         first = algorithm.init()
         if solver.ridge == "auto":
@@ -121,7 +95,7 @@ class PathRun:
             whole,
             policy,
             EntryWeights(held, trials.validator, policy, judge, place),
-            BondGrowth(shape, choice or RankChoice(), most, policy, added or (0,) * len(shape)),
+            BondGrowth(shape, choice or RankChoice(), most, policy),
             tuple(open_parameters(solver, shape, tunes_width=judge is None and policy.tunes_width)),
             first.penalties,
             scale.data_range,
@@ -191,7 +165,7 @@ class PathRun:
         state, honest = path.now.state, None
         if path.now.residuals.size:
             honest = RingSnapshot(path.honest or state.cores, scale.data_range, empty)
-        found = AutomaticSnapshot(
+        return AutomaticSnapshot(
             state.cores,
             scale.data_range,
             empty,
@@ -204,7 +178,6 @@ class PathRun:
             judged=self._rules.entries.judge is not None,
             judged_beside=path.judged,
         )
-        return found if self._told is None else self._told(found)
 
     def warn_if_missed(self) -> None:
         """Say so if the target was not reached."""

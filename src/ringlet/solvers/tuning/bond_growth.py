@@ -33,15 +33,12 @@ class BondGrowth:
     most : int
         Numbers that the ring may have at most.
     policy : TuningPolicy
-    added : tuple of int
-        Bonds of a ring that is added to this one in the end, and counts in its size; 0 if there is none.
     """
 
     shape: tuple[int, ...]
     choice: RankChoice
     most: int
     policy: TuningPolicy
-    added: tuple[int, ...]
 
     def next_rank(self, rank: tuple[int, ...]) -> tuple[int, ...]:
         """All bonds wider that may be."""
@@ -103,8 +100,7 @@ class BondGrowth:
 
     def _fits(self, rank: tuple[int, ...]) -> bool:
         """Whether a ring of this rank is small enough."""
-        whole = [bond + more for bond, more in zip(rank, self.added, strict=True)]
-        return parameters(self.shape, whole) <= self.most
+        return parameters(self.shape, rank) <= self.most
 
     def trimmed(self, path: Path, number: int) -> Path:
         """The path without the weakest parts of bonds, as far as held-out entries do not miss them."""

@@ -70,7 +70,7 @@ class EntryWeights:
     def may_judge_finally(self, path: Path) -> bool:
         """Whether the last ring judges entries before the last sweeps, and for those who look at neighbours then."""
         judge, whole = self.judge, self.held.whole
-        if judge is None or not judge.at_once or judge.effects is not None or whole.choice is None or self.held.guided:
+        if judge is None or not judge.at_once or whole.choice is None or self.held.guided:
             return False
         return path.judgement is not None and prod(whole.source.shape) > self.policy.last_judging_entries
 

@@ -14,7 +14,7 @@ from ringlet.sources import ArraySource, Block, Source
 from ringlet.sources.base import slabs
 from ringlet.sources.wrapped import WrappingSource
 
-__all__ = ["HiddenSource", "HoldoutMask", "choose_mask", "hide", "holdout_memory", "missing_together"]
+__all__ = ["HiddenSource", "HoldoutMask", "choose_mask", "hide", "holdout_memory"]
 
 Index: TypeAlias = tuple[NDArray[np.intp], ...]  # of a subtensor
 
@@ -131,19 +131,16 @@ def choose_mask(source: Source, observed: int, seed: int, *, together: bool = Tr
     looked_at = observed * min(1.0, sum(prod(map(len, block)) for block in blocks) / entries)
     share = min(max(_WANTED / looked_at, _SHARE_LEAST), _SHARE_MOST)
     share = min(max(share, _FEWEST / observed), _SHARE_UTMOST) if observed >= _TOO_FEW else 0.0
-    modes = missing_together(source, blocks, 1.0 - observed / entries) if together and observed < entries else ()
+    modes = _missing_together(source, blocks, 1.0 - observed / entries) if together and observed < entries else ()
     if share * observed < 2 * _TOO_FEW * prod([shape[mode] for mode in modes]):
         modes = ()
     return HoldoutMask.of(shape, share, seed, modes), blocks
 
 
-def missing_together(
-    source: Source, blocks: Sequence[Index], missing: float, mostly: float = _MOSTLY
-) -> tuple[int, ...]:
+def _missing_together(source: Source, blocks: Sequence[Index], missing: float) -> tuple[int, ...]:
     """Modes along which most of what is missing is missing whole, as the colours of a pixel; two others are left.
 
-    A share of `missing` is, and more than `mostly` of that is most. What would be missing whole if single entries were
-    lost by chance does not count.
+    A share of `missing` is. What would be missing whole if single entries were lost by chance does not count.
     """
     order = len(source.shape)
     whole, lost = np.zeros(order), np.zeros(order)  # beyond chance
@@ -156,5 +153,5 @@ def missing_together(
         by_chance = count * missing ** (lengths - 1.0)  # all of it along a mode of one slice
         whole += [np.count_nonzero(gaps.all(axis=mode)) * length for mode, length in enumerate(lengths)] - by_chance
         lost += count - by_chance
-    together = [mode for mode in range(order) if whole[mode] > mostly * lost[mode]]
+    together = [mode for mode in range(order) if whole[mode] > _MOSTLY * lost[mode]]
     return tuple(sorted(sorted(together, key=lambda mode: source.shape[mode])[: order - 2]))

@@ -26,7 +26,6 @@ from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.judgements import Judgement, WholeJudgement
 from ringlet.solvers.tuning.judging_rules import MOST_DOUBTED, JudgedPart, beside_ring, doubted_share
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.solvers.tuning.slice_effects import SliceEffects
 from ringlet.solvers.tuning.tiled_judging import TileSizes, judge_tiles, tiled_judging_memory
 from ringlet.solvers.tuning.validator import HeldOut
 from ringlet.sources import ArraySource, Source
@@ -120,19 +119,15 @@ class Judge:
     at_once : bool
         Whether all entries are judged at once; else tile by tile.
     sizes : TileSizes
-    effects : SliceEffects, optional
-        What has to be added to a ring before it judges.
     """
 
     source: Source
     data_range: float
     at_once: bool = True
     sizes: TileSizes = field(default_factory=TileSizes)
-    effects: SliceEffects | None = None
 
     def judge(self, cores: Sequence[Core], mapper: Mapper = map) -> Judgement:
         """Judge by a ring; `mapper` is used like `map`."""
-        cores = cores if self.effects is None else self.effects.added_to(cores, self.data_range)
         if self.at_once:
             return WholeJudgement(self.weights(cores, mapper))
         return judge_tiles(self.source, self.data_range, cores, self.sizes)

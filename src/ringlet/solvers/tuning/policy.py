@@ -13,8 +13,6 @@ class TuningPolicy:
     ----------
     hole_guides : bool
         A few missing entries in large holes get values from their coarse surroundings: rings are undetermined there.
-    slice_effects : bool
-        Where whole fibres are missing, the effects of slices are taken off before the fit and added to the ring.
     holds_out_together : bool
         Where entries are missing together, as the colours of a pixel, some are held out together: single ones would be
         easier to predict than those that are missing.
@@ -100,7 +98,6 @@ class TuningPolicy:
     """
 
     hole_guides: bool = True
-    slice_effects: bool = True
     holds_out_together: bool = True
     coarse_start: bool = True
     coarse_from_entries: int = 1 << 21
