@@ -38,6 +38,7 @@ unit: .venv/ready
 # A test that measures memory may fail here, for counting takes some: failures are those of `make unit`.
 COUNT := $(BIN)/python -m slipcover
 coverage: .venv/ready
+	rm -f .coverage.json
 	-OMP_NUM_THREADS=1 $(COUNT) --json --out .coverage.json -m pytest $(SPLIT) src tests README.md docs
 	$(COUNT) --merge .coverage.json --out .coverage.json --fail-under 95
 
@@ -105,4 +106,4 @@ format: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-* demo soak-results build dist docs/_build docs/jobs docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* demo soak-results build dist docs/_build docs/jobs docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.json
