@@ -8,7 +8,7 @@ SPLIT := -n 2 --dist worksteal
 # Tests start hundreds of processes, and each would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types layers unit coverage test-min test-versions soak tables docs docs-check release-check format clean
+.PHONY: demo test lint types layers unit test-min test-versions soak tables docs docs-check release-check format clean
 
 # The environment of the tests where there is one; else a smaller one, which is ready sooner.
 DEMO := $(if $(wildcard .venv/ready),.venv,.venv-demo)
@@ -31,15 +31,11 @@ types: .venv/ready
 layers: .venv/ready
 	$(BIN)/lint-imports --no-cache
 
-unit: .venv/ready
-	OMP_NUM_THREADS=1 $(BIN)/pytest $(SPLIT) src tests README.md docs
-
-# The lines that the suite runs are counted, and those that it does not run are listed. See CONTRIBUTING.md.
-# A test that measures memory may fail here, for counting takes some: failures are those of `make unit`.
+# The lines that the tests run are counted, and those that they do not run are listed. See CONTRIBUTING.md.
 COUNT := $(BIN)/python -m slipcover
-coverage: .venv/ready
+unit: .venv/ready
 	rm -f .coverage.json
-	-OMP_NUM_THREADS=1 $(COUNT) --json --out .coverage.json -m pytest $(SPLIT) src tests README.md docs
+	OMP_NUM_THREADS=1 $(COUNT) --json --out .coverage.json -m pytest $(SPLIT) src tests README.md docs
 	$(COUNT) --merge .coverage.json --out .coverage.json --fail-under 95
 
 # The suite with the lowest versions that pyproject.toml allows. Old versions may warn of their own age.
