@@ -212,6 +212,26 @@ def test_an_hdf5_chunk_that_unpacks_to_more_than_allowed_is_refused(tmp_path, ru
     assert "the chunk at (0, 0) takes" in run_limited(READ, tmp_path / "x.h5")
 
 
+def test_hdf5_chunks_are_looked_at_where_they_are_read(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = file.create_dataset("x", (30, 20), "u1", chunks=(10, 20), compression="gzip")
+        dataset[:10], dataset[20:] = 1, 0
+        dataset.id.write_direct_chunk((10, 0), deflated_zeros(2, "zlib"))
+    source = load(tmp_path / "x.h5", max_size="1MB").source
+    for part in (slice(0, 10), slice(20, 30)):
+        assert source.read((part, slice(0, 20)))[0].max() == (part.start == 0)
+    for part in (slice(9, 11), slice(19, 21)):
+        with pytest.raises(FormatError, match=r"the chunk at \(10, 0\) takes"):
+            source.read((part, slice(3, 5)))
+
+
+def test_netcdf_files_of_many_chunks_pass_their_trial(tmp_path):
+    """Half a minute is given, in which they are not to be looked through for every chunk."""
+    with h5py.File(tmp_path / "x.nc", "w") as file:
+        file.create_dataset("x", data=np.ones((70_000, 2), "u1"), chunks=(1, 2), compression="gzip")
+    assert load(tmp_path / "x.nc").source.shape == (70_000, 2)
+
+
 @pytest.mark.parametrize("kind", ["claim", "chunk", "packed"])
 def test_netcdf_files_are_bounded_as_hdf5_files_are(tmp_path, kind, run_limited):
     length, size = {"claim": (60_000, 600), "chunk": (5000, 5000), "packed": (90, 90)}[kind]
