@@ -1,5 +1,7 @@
 """Gram matrices, solves and penalties on devices agree with those of NumPy, and nothing large crosses."""
 
+from weakref import ref
+
 import numpy as np
 import pytest
 from scipy.fft import dct
@@ -45,6 +47,15 @@ def test_gram_matrices_and_solves(place, ring):
             assert found.dtype == np.float32
             assert np.linalg.norm(found - expected) < 1e-5 * np.linalg.norm(expected)
         here, there = here.with_core(k, 2 * cores[k]), there.with_core(k, place.put(2 * cores[k]))
+
+
+def test_a_chain_is_freed_when_the_next_one_takes_its_place(place):
+    """Its products would fill the device; no collection of cycles is needed for that."""
+    cores = random_cores((6, 5, 7), (2, 3, 2), seed=1)
+    chain = DeviceGrams(place, cores)
+    first, chain = ref(chain), chain.with_core(0, place.put(cores[0]))
+    assert first() is None
+    assert chain.without(0).size == 6
 
 
 def test_penalties(place):

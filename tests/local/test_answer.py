@@ -147,3 +147,12 @@ def test_a_scratch_is_filled_as_well_as_a_smooth_surface_would():
     restored, _ = answer(Entries(np.where(observed, truth, 0), observed, ring, unseen & observed))
     gaps = ~observed
     assert error(restored[gaps], truth[gaps]) < 0.1 * error(ring[gaps], truth[gaps])
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_noise_is_measured_whichever_half_of_the_columns_is_known(first):
+    noise = np.random.default_rng(0).standard_normal((1024, 1024), np.float32)
+    known = np.zeros_like(noise)
+    known[:, first::2] = 1
+    found = noise_variance([noise * known], [noise * known], [known], (0, 1))
+    assert 0.6 < found.variance < 1.1

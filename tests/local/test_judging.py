@@ -247,3 +247,17 @@ def test_errors_of_unobserved_entries_are_zero():
     errors = prediction_errors(window, model.trust(window), model.rounds[-1].stack, nearest=True)
     assert np.all(window.layout.restored(errors)[~observed] == 0)
     assert np.any(errors)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_gross_errors_are_found_whichever_third_of_the_columns_is_unknown(first):
+    rng = np.random.default_rng(0)
+    y, x = np.indices((512, 600))
+    ring = np.sin(y / 20) + np.cos(x / 30)
+    values = ring + 0.02 * np.sin(y / 7) * np.cos(x / 9) + 0.01 * rng.standard_normal(ring.shape)
+    wrong = rng.random(ring.shape) < 0.3
+    values[wrong] = rng.uniform(-20, 20, wrong.sum())
+    known = np.ones(ring.shape, bool)
+    known[:, first::3] = False
+    _, (weights,) = judge_entries([Entries(values, known, ring)])
+    assert np.mean(weights[wrong & known] < 0.5) > 0.98

@@ -110,3 +110,13 @@ def test_errors_of_rounding_give_slices_no_scales():
     errors = np.full((3, 400), 1e-27, np.float32)
     errors[0, :150] = 1.0  # gross errors, most of them in one slice
     assert SliceScales.of(errors, np.ones_like(errors), (0,)).scales == ()
+
+
+def test_slices_of_a_mosaic_have_the_scales_of_whole_ones():
+    """Every pixel is known in one colour only, as behind the filter of a camera."""
+    shape = (1024, 1024, 3)
+    errors = np.random.default_rng(0).standard_normal(shape, np.float32) * np.array([1, 2, 5], np.float32)
+    known = np.zeros(shape, np.float32)
+    known[::2, ::2, 0] = known[1::2, ::2, 1] = known[::2, 1::2, 1] = known[1::2, 1::2, 2] = 1
+    (mosaic,), (whole,) = (SliceScales.of(errors, weights, (2,)).scales for weights in (known, np.ones_like(known)))
+    np.testing.assert_allclose(mosaic / mosaic[..., :1], whole / whole[..., :1], rtol=0.05)

@@ -53,3 +53,13 @@ def test_long_modes_need_no_matrix_of_all_their_slices():
     assert peak < 20 * hours.nbytes
     mixed = hours[np.random.default_rng(4).permutation(len(hours))]
     assert find_modes([mixed], [np.zeros_like(mixed)], [np.ones_like(mixed)]).ordered == ()
+
+
+def test_channels_are_related_where_only_every_other_column_is_known():
+    rng = np.random.default_rng(0)
+    shape = (512, 640, 4)
+    residuals = (rng.standard_normal((512, 640, 1)) + 0.3 * rng.standard_normal(shape)).astype(np.float32)
+    weights = np.zeros(shape, np.float32)
+    weights[:, 1::2] = 1
+    found = find_modes([residuals * weights], [residuals * weights], [weights], 0)
+    assert found.related == (2,)

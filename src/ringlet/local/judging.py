@@ -345,8 +345,7 @@ def _range(sample: Sequence[Entries]) -> tuple[float, float]:
 def _spread(errors: Sequence[Array32], trusts: Sequence[Trust]) -> float:
     """Robust standard deviation of the errors of trusted entries."""
     step = 1 + sum(error.size for error in errors) // _SPREAD_ENTRIES
-    pairs = [
-        (error.ravel()[::step], trust.weights.ravel()[::step]) for error, trust in zip(errors, trusts, strict=True)
-    ]
-    together = np.concatenate([np.abs(error[weights > TRUSTED]) for error, weights in pairs])
+    together = np.concatenate(
+        [np.abs(error[trust.weights > TRUSTED][::step]) for error, trust in zip(errors, trusts, strict=True)]
+    )
     return 1.4826 * float(np.median(together)) if together.size else 0.0

@@ -10,6 +10,7 @@ from math import ceil, prod
 import numpy as np
 
 from ringlet.local.layout import Layout, Tile
+from ringlet.local.modes import sampling_step
 from ringlet.local.neighbours import Array32, slice_sum, window_concentration, window_mean
 
 __all__ = ["SCALE_RADIUS", "LocalScale", "SliceScales"]
@@ -172,7 +173,8 @@ def _steps(shape: Sequence[int], modes: Sequence[int]) -> list[int]:
     others = [mode for mode in range(len(shape)) if mode not in modes]
     for mode in sorted(others, key=lambda mode: -shape[mode]):
         left = prod(ceil(length / step) for length, step in zip(shape, steps, strict=True))
-        steps[mode] = min(max(left // _SCALE_ENTRIES, 1), max(shape[mode] // _LEAST_SLICES, 1))
+        step = min(max(left // _SCALE_ENTRIES, 1), max(shape[mode] // _LEAST_SLICES, 1))
+        steps[mode] = sampling_step(step, shape[mode])
     return steps
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NeighbourModes", "find_modes", "is_ordered"]
+__all__ = ["NeighbourModes", "find_modes", "is_ordered", "sampling_step"]
 
 _SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
 _LINES = 1024  # entries of a slice that are compared
@@ -141,5 +142,21 @@ def _has_related_pairs(values: Sequence[NDArray[Any]], weights: Sequence[NDArray
 
 def _some_entries(arrays: Sequence[NDArray[Any]], mode: int) -> list[NDArray[Any]]:
     """The slices of a mode as rows; of many entries, every so many of each."""
-    step = 1 + sum(array.size for array in arrays) // _RELATED_ENTRIES
+    step = sampling_step(1 + sum(array.size for array in arrays) // _RELATED_ENTRIES, prod(arrays[0].shape))
     return [np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)[:, ::step] for array in arrays]
+
+
+def sampling_step(least: int, length: int) -> int:
+    """A step, about the least one, with which some of so many entries show all parts of a regular pattern.
+
+    Of a mosaic of colours, a step of 12 may leave out all pixels of one colour.
+
+    Examples
+    --------
+    >>> [sampling_step(least, 1000) for least in (1, 2, 9, 12)]
+    [1, 7, 11, 13]
+    """
+    step = least
+    while gcd(step, 6 * length) > 1:  # patterns of 2, 3, 4 or 6 entries, or of a divisor of the length
+        step += 1
+    return step

@@ -71,7 +71,7 @@ def noise_variance(
         return Noise(squares / total)
     local = [_local(error, weight, modes) for error, weight in zip(errors, weights, strict=True)]
     step = 1 + sum(weight.size for weight in weights) // _MOST_ENTRIES
-    trusted = [np.flatnonzero(weight.ravel()[::step] > 0.5) * step for weight in weights]
+    trusted = [np.flatnonzero(weight > 0.5)[::step] for weight in weights]
     spread = np.concatenate([mean.ravel()[there] for (mean, _), there in zip(local, trusted, strict=True)])
     masses = np.concatenate([mass.ravel()[there] for (_, mass), there in zip(local, trusted, strict=True)])
     if not spread.size:

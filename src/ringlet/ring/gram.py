@@ -161,8 +161,6 @@ class GramChain:
         ranks = [core.shape[0] for core in cores]
         self.cores = tuple(cores)
         self.host: Callable[[Core], Core] = np.asarray  # a core as NumPy's
-        self._transfer_of: Callable[[Core], Array64] = transfer_matrix
-        self._sandwiched: Callable[[Array64, Core, Mapper], Array64] = sandwiches
         bond = self._narrowest = min(ranks)  # c
         self._first_mode = ranks.index(bond)  # the ring is opened at the bond before this mode
         self._mapper = mapper
@@ -225,15 +223,23 @@ class GramChain:
         xp, count, (a, slices, b) = self.xp, products.shape[0], core.shape
         at_the_end = at == (len(self._cores) - 1 if reverse else 0)  # the products are the identity
         if formed is None and not at_the_end and passes_unformed(a, slices, b, count):
-            found = self._sandwiched(products, xp.permute_dims(core, (2, 1, 0)) if reverse else core, self._mapper)
+            found = self._passed(products, xp.permute_dims(core, (2, 1, 0)) if reverse else core)
         else:
             if formed is None:
-                formed = self._transfer[at] = self._transfer_of(core)
+                formed = self._transfer[at] = self._transferred(core)
             matrix, size = (formed.T, a) if reverse else (formed, b)
             rows = xp.take(matrix, self._ends, axis=0) if at_the_end else xp.reshape(products, (count, -1)) @ matrix
             found = xp.reshape(rows, (count, size, size))
         kept[position] = found
         return found
+
+    def _transferred(self, core: Core) -> Array64:
+        """The transfer matrix of a core."""
+        return transfer_matrix(core)
+
+    def _passed(self, products: Array64, core: Core) -> Array64:
+        """``sum_i Z(i)^T product Z(i)`` for every product, without the transfer matrix."""
+        return sandwiches(products, core, self._mapper)
 
 
 def transfer_matrix(core: Core, other: Core | None = None) -> Array64:

@@ -1,12 +1,17 @@
 """Paths of automatic fits in which entries are judged: loss="learned"."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from skimage import data
 
 from oracles import dense, random_cores
 from ringlet import AWRTRD, decompose
+from ringlet.request import FitRequest
 from ringlet.solvers.tuning.policy import TuningPolicy
+from ringlet.sources import ChunkedSource
+from ringlet.sources.chunked import regular_chunks
 from tuning_fits import error, spoiled, tuned, waves
 
 
@@ -81,6 +86,22 @@ def test_a_fit_that_was_resumed_after_the_last_judgement_restores_the_same(tmp_p
     resumed = tuned(x, policy=policy, checkpoint=tmp_path / "run")
     np.testing.assert_array_equal(resumed.weights(), whole.weights())
     np.testing.assert_array_equal(resumed.restored(), whole.restored())
+
+
+def test_the_last_judgement_of_a_store_leaves_out_what_the_detail_leaves_out(tmp_path):
+    """Entries of stuck detectors: a fit that was resumed judges without them, so a whole one must, too."""
+    x = peppered(small_photo()[:60, :50], np.random.default_rng(0), share=0.05)
+    x[10:50, 7, 1] = 77
+    source = ChunkedSource(x, regular_chunks(x.shape, (30, 25, 3)))
+    request = FitRequest(policy=TuningPolicy(last_judging_entries=0))
+    whole = request.run(source)
+    last = len(whole.history) - 1
+    checked = replace(request, checkpoint=tmp_path / "run")
+    replace(checked, callback=lambda state: state.sweep == last).run(source)
+    resumed = checked.run(source)
+    np.testing.assert_array_equal(resumed.weights(), whole.weights())
+    np.testing.assert_array_equal(resumed.restored(), whole.restored())
+    assert not whole.weights()[10:50, 7, 1].any()
 
 
 def test_threads_change_no_bit():

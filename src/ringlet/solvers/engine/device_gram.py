@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.arrays import Place, device_room, namespace, place_of
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core, unfold
 from ringlet.ring.gram import COMPARED_SLICES, GramChain, KroneckerSum
 from ringlet.solvers.engine.core_plan import cut
@@ -99,7 +99,6 @@ class DeviceGrams(GramChain):
     def __init__(self, place: Place, cores: Sequence[Core]) -> None:
         super().__init__([place.put(core) for core in cores])
         self.place, self.xp, self.host = place, place.xp, place.fetch
-        self._transfer_of, self._sandwiched = self._transferred, self._passed
         bond, pairs = self._narrowest, self._pairs
         number = np.zeros((bond, bond), np.int32)
         number[pairs[::-1]] = len(pairs[0]) + np.arange(len(pairs[0]))  # of the transposed products, which follow
@@ -131,7 +130,7 @@ class DeviceGrams(GramChain):
         product = self.xp.reshape(rows.T @ rows, (a, b, a, b))
         return self.xp.reshape(self.xp.permute_dims(product, (0, 2, 1, 3)), (a * a, b * b))
 
-    def _passed(self, products: Any, core: Any, _: Mapper) -> Any:
+    def _passed(self, products: Any, core: Any) -> Any:
         """``sum_i Z(i)^T product Z(i)`` for every product, some slices at a time."""
         xp, count, (a, slices, b) = self.xp, products.shape[0], core.shape
         step, total = max(1, _AT_ONCE // (count * a * b)), 0.0

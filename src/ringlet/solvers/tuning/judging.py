@@ -152,8 +152,13 @@ class Judge:
         return self._settled(entries, weights, model)
 
     def finally_by(self, ring: TensorRing, mapper: Mapper = map) -> tuple[Judgement, Judged]:
-        """Judge all entries at once by a ring in the data's units, and keep what those who restore the data need."""
+        """Judge all entries at once by a ring in the data's units, and keep what those who restore the data need.
+
+        These judge no stuck entries, so that those of a store are left out here; see `without_stuck_entries`.
+        """
         values, observed = self.source.read(self._box)
+        if not isinstance(self.source, ArraySource):
+            observed = without_stuck(values, observed)
         entries = Entries(values, observed, evaluated(ring, self._box))
         judged = judge_sample([entries], mapper=mapper)
         weights = self._settled(entries, judged.weights[0], judged.model)
