@@ -34,6 +34,7 @@ layers: .venv/ready
 # The lines that the tests run are counted, and those that they do not run are listed. See CONTRIBUTING.md.
 COUNT := $(BIN)/python -m slipcover
 unit: .venv/ready
+	rm -f .coverage.json
 	OMP_NUM_THREADS=1 $(COUNT) --json --out .coverage.json -m pytest $(SPLIT) src tests README.md docs
 	$(COUNT) --merge .coverage.json --out .coverage.json --fail-under 95
 
@@ -101,4 +102,4 @@ format: .venv/ready
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-* demo soak-results build dist docs/_build docs/jobs docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* demo soak-results build dist docs/_build docs/jobs docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.json

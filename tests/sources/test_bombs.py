@@ -212,6 +212,26 @@ def test_an_hdf5_chunk_that_unpacks_to_more_than_allowed_is_refused(tmp_path, ru
     assert "the chunk at (0, 0) takes" in run_limited(READ, tmp_path / "x.h5")
 
 
+def test_hdf5_chunks_are_looked_at_where_they_are_read(tmp_path):
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        dataset = file.create_dataset("x", (30, 20), "u1", chunks=(10, 20), compression="gzip")
+        dataset[:10], dataset[20:] = 1, 0
+        dataset.id.write_direct_chunk((10, 0), deflated_zeros(2, "zlib"))
+    source = load(tmp_path / "x.h5", max_size="1MB").source
+    for part in (slice(0, 10), slice(20, 30)):
+        assert source.read((part, slice(0, 20)))[0].max() == (part.start == 0)
+    for part in (slice(9, 11), slice(19, 21)):
+        with pytest.raises(FormatError, match=r"the chunk at \(10, 0\) takes"):
+            source.read((part, slice(3, 5)))
+
+
+def test_netcdf_files_of_many_chunks_pass_their_trial(tmp_path):
+    """Half a minute is given, in which they are not to be looked through for every chunk."""
+    with h5py.File(tmp_path / "x.nc", "w") as file:
+        file.create_dataset("x", data=np.ones((70_000, 2), "u1"), chunks=(1, 2), compression="gzip")
+    assert load(tmp_path / "x.nc").source.shape == (70_000, 2)
+
+
 @pytest.mark.parametrize("kind", ["claim", "chunk", "packed"])
 def test_netcdf_files_are_bounded_as_hdf5_files_are(tmp_path, kind, run_limited):
     length, size = {"claim": (60_000, 600), "chunk": (5000, 5000), "packed": (90, 90)}[kind]
@@ -258,12 +278,14 @@ def test_stacks_of_every_form_are_read(tmp_path, form):
     np.testing.assert_array_equal(load(tmp_path / "x.tif").source.read((slice(None),) * 3)[0], x)
 
 
-@pytest.mark.parametrize("kind", ["texts", "one text", "numbers", "lists"])
+@pytest.mark.parametrize("kind", ["texts", "one text", "bytes", "fixed bytes", "numbers", "lists"])
 def test_parquet_files_that_unpack_to_more_than_allowed_are_refused(tmp_path, kind, run_limited):
     rows = {"numbers": 8_000_000, "lists": 4}.get(kind, 150)
     column = {
         "texts": lambda: pyarrow.array([str(number % 10) + "x" * 1_000_000 for number in range(rows)]),
         "one text": lambda: pyarrow.array(["x" * 1_000_000] * rows),
+        "bytes": lambda: pyarrow.array([b"x" * 1_000_000] * rows, pyarrow.large_binary()),
+        "fixed bytes": lambda: pyarrow.array([b"x" * 1_000_000] * rows, pyarrow.binary(1_000_000)),
         "numbers": lambda: np.zeros(rows),
         "lists": lambda: pyarrow.array([[0] * 1_000_000] * rows, pyarrow.list_(pyarrow.int8())),
     }[kind]()
@@ -280,10 +302,25 @@ def test_parquet_files_that_unpack_to_more_than_allowed_are_refused(tmp_path, ki
     assert told in run_limited(LOAD, tmp_path / "x.parquet", memory=1_000_000_000)
 
 
+def test_a_parquet_column_of_texts_of_an_extension_type_is_refused(tmp_path):
+    kind = getattr(pyarrow, "json_", None)
+    if kind is None:
+        pytest.skip("this pyarrow has no extension type of texts")
+    column = pyarrow.ExtensionArray.from_storage(kind(), pyarrow.array(["1", "2"]))
+    pyarrow.parquet.write_table(pyarrow.table({"v": [1.0, 2.0], "x": column}), tmp_path / "x.parquet")
+    with pytest.raises(FormatError, match=r"column 'x' is of the type .*save it as plain texts"):
+        load(tmp_path / "x.parquet")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("1,2\n" * 9_000_000, "144 MB of memory or more, but 100 MB"), ("1," * 200_000 + "1\n", "at most 65536 are read")],
-    ids=["rows", "columns"],
+    [
+        ("1,2\n" * 9_000_000, "144 MB of memory or more, but 100 MB"),
+        ("1,2\r" * 9_000_000, "144 MB of memory or more, but 100 MB"),
+        ("1," * 200_000 + "1\n", "at most 65536 are read"),
+        ("a name of a column," * 80_000 + "1\n", "at most 65536 are read"),
+    ],
+    ids=["rows", "rows of old files", "columns", "columns with long names"],
 )
 def test_csv_files_of_too_many_fields_are_refused(tmp_path, text, told, run_limited):
     (tmp_path / "x.csv").write_text(text)

@@ -115,10 +115,10 @@ def _host_seconds(case: Case, data: NDArray[Any], mask: NDArray[np.bool_] | None
 def traffic(plan: FitPlan, itemsize: int, *, solves: bool) -> int:
     """Bytes that travel in a sweep; `solves`: equations are solved on the device."""
     total = 8 * min(plan.shape[-1], COMPARED_SLICES) ** 2 if solves else 0
-    after = (*plan.rank[1:], plan.rank[0])
+    ends = (*plan.rank[1:], plan.rank[0])
     for cost in plan.cores:
         sizes, mode = cost.plan.sizes, cost.plan.mode
-        numbers = [before * size * after for before, size, after in zip(plan.rank, sizes, after, strict=True)]
+        numbers = [before * size * after for before, size, after in zip(plan.rank, sizes, ends, strict=True)]
         rows = numbers[mode]
         total += itemsize * (pilot_entries(sizes) + 2 * (rows if solves else sum(numbers) + rows))
     return total

@@ -117,10 +117,9 @@ def restore(
         attributes and names; a pandas.DataFrame gives a DataFrame with the same rows, columns and dtypes; an array
         of PyTorch, CuPy or JAX gives one on the same device, without a gradient. Everything else gives a NumPy array.
         The entries of a file, a store or a dask array must fit into a quarter of the machine's memory. With `output`:
-        the Fit. If the output has
-        replaced the zarr store that was fitted, ``weights`` and ``restored`` of the Fit read the clean entries. Ctrl-C
-        stops the fit, and the best ring so far is used. Then ``fit.status`` is INTERRUPTED, or a DataWarning is issued
-        if an array is returned.
+        the Fit. If the output has replaced the zarr store that was fitted, ``weights`` and ``restored`` of the Fit read
+        the clean entries. Ctrl-C stops the fit, and the best ring so far is used. Then ``fit.status`` is INTERRUPTED,
+        or a DataWarning is issued if an array is returned.
 
     Raises
     ------

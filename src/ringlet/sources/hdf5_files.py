@@ -4,7 +4,7 @@ Imported only where h5py is needed.
 """
 
 from collections.abc import Callable, Iterator
-from itertools import product
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -236,18 +236,28 @@ class _Hdf5Array:
         """Refuse a block of which a compressed chunk unpacks to more than is allowed."""
         if not self._compressed:
             return
-        for offset in product(*map(_chunk_starts, block, self._dataset.chunks)):
-            stored = self._dataset.id.get_chunk_info_by_coord(offset)
-            if stored.byte_offset is not None and stored.size > self._longest:
+        for offset in self._long_chunks:
+            ends = (start + size for start, size in zip(offset, self._dataset.chunks, strict=True))
+            if all(
+                part.start < end and start < part.stop for part, start, end in zip(block, offset, ends, strict=True)
+            ):
                 _, packed = self._dataset.id.read_direct_chunk(offset)
                 check_inflation(packed, self._max_size, f"the chunk at {offset}")
 
+    @cached_property
+    def _long_chunks(self) -> list[tuple[int, ...]]:
+        """Where the chunks begin that could unpack to more: all at once, for HDF5 looks through all to find one."""
+        found = []
+
+        def note(chunk: Any) -> None:
+            if chunk.size > self._longest:
+                found.append(tuple(chunk.chunk_offset))
+
+        self._dataset.id.chunk_iter(note)
+        return found
+
     def __reduce__(self) -> tuple[Callable[..., "_Hdf5Array"], tuple[Any, ...]]:
         return _reopened, self._place
-
-
-def _chunk_starts(part: slice, size: int) -> Iterator[int]:
-    return iter(range(part.start // size * size, part.stop, size))
 
 
 def _reopened(path: str, name: str, max_size: float | str | None) -> _Hdf5Array:

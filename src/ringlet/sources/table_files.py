@@ -17,6 +17,7 @@ __all__ = ["import_table_library", "read_table", "table_file_source"]
 
 _NUMBER_BYTES = 8  # of an entry of a table in memory
 _MOST_COLUMNS = 1 << 16
+_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")  # types of Arrow
 _PIECE = 1 << 20  # bytes of a file that are looked at together
 _LONGEST_HEAD = 1 << 16  # bytes of the first line that are looked at
 _MOSTLY = 0.5  # share of the fields of a column that are numbers: the others may be words for missing ones
@@ -110,13 +111,11 @@ def read_table(path: Path, kind: str, max_size: float | str | None = None) -> An
 def _check_parquet(path: Path, max_size: float | str | None) -> None:
     """Refuse a parquet file that says that it takes more memory than is allowed, or whose texts do.
 
-    A text that is stored once can stand in every row.
+    A text that is stored once can stand in every row. Texts of extension types are refused: they cannot be
+    measured.
     """
     import pyarrow.compute
     import pyarrow.parquet
-
-    def is_text(kind: Any) -> bool:
-        return any(getattr(pyarrow.types, f"is_{name}")(kind) for name in ("string", "large_string", "binary"))
 
     with path.open("rb") as file:
         opened = pyarrow.parquet.ParquetFile(file)
@@ -126,12 +125,17 @@ def _check_parquet(path: Path, max_size: float | str | None) -> None:
         groups = [described.row_group(number) for number in range(described.num_row_groups)]
         parts = [group.column(number) for group in groups for number in range(described.num_columns)]
         check_size(sum([part.total_uncompressed_size for part in parts]), max_size, path)
-        fields = list(opened.schema_arrow)
-        nested = [one.name for one in fields if pyarrow.types.is_nested(one.type)]
-        if nested:
-            raise FormatError(f"its column {nested[0]!r} holds several values in a row; a table of single ones is read")
-        texts = [one.name for one in fields if is_text(one.type)]
-        size = 0
+        fields = [(one.name, one.type, getattr(one.type, "storage_type", one.type)) for one in opened.schema_arrow]
+        texts, size = [], 0
+        for name, kind, stored in fields:
+            if pyarrow.types.is_nested(stored):
+                raise FormatError(f"its column {name!r} holds several values in a row; a table of single ones is read")
+            if str(stored) in _TEXTS and stored is not kind:
+                raise FormatError(f"its column {name!r} is of the type {kind}; save it as plain texts")
+            if str(stored) in _TEXTS:
+                texts.append(name)
+            elif pyarrow.types.is_fixed_size_binary(stored):
+                size += stored.byte_width * described.num_rows
         packed = pyarrow.parquet.ParquetFile(file, read_dictionary=texts).read(texts) if texts else None
         for column in () if packed is None else packed.columns:
             for chunk in column.chunks:
@@ -145,11 +149,12 @@ def _check_fields(path: Path, file: BinaryIO, separator: bytes, max_size: float 
     file.seek(0)
     first, fields = True, 0
     while piece := file.read(_PIECE):
-        rows = piece.count(b"\n")
-        fields += piece.count(separator) + rows
+        end = b"\n" if b"\n" in piece else b"\r"  # of lines: old files have the latter alone
+        line, found, _ = piece.partition(end)
         if first:
-            _check_columns(fields if not rows else piece[: piece.index(b"\n")].count(separator) + 1)
-        first = first and not rows
+            _check_columns(fields + line.count(separator) + 1)
+        fields += piece.count(separator) + piece.count(end)
+        first = first and not found
     check_size(_NUMBER_BYTES * fields, max_size, path)
 
 

@@ -108,6 +108,7 @@ def draw_week(made: SensorLog, path: Path) -> None:
     below.plot(made.filled[place, week].ravel(), color=_BLUE, linewidth=1.4, label="Ringlet")
     below.set_ylim(0, 1.6 * made.truth[place, week].max())
     below.set_title("Filled", color=INK)
+    below.set_xticks(range(0, made.truth[place, week].size + 1, 24))
     below.set_xlabel("hour of the week")
     below.legend(frameon=False, ncols=3, labelcolor=INK)
     with atomic_output(path) as temporary:
