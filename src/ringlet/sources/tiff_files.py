@@ -80,7 +80,7 @@ def _check_segments(file: Any, series: Any, max_size: float | str | None) -> Non
     """Refuse strips and tiles that unpack to more than is allowed; tifffile unpacks several of them at once."""
     most = size_limit(max_size) // max(1, import_tifffile().TIFF.MAXWORKERS)
     for page in series.pages:
-        if page is None or page.keyframe.compression == _PLAIN:
+        if page.keyframe.compression == _PLAIN:
             continue
         for offset, count in zip(page.dataoffsets, page.databytecounts, strict=False):
             file.filehandle.seek(offset)
