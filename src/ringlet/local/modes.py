@@ -141,13 +141,13 @@ def _has_related_pairs(values: Sequence[NDArray[Any]], weights: Sequence[NDArray
 
 
 def _some_entries(arrays: Sequence[NDArray[Any]], mode: int) -> list[NDArray[Any]]:
-    """The slices of a mode as rows; of many entries, every so many of each."""
+    """The slices of a mode as rows; of many entries, one in a number of each."""
     step = sampling_step(1 + sum(array.size for array in arrays) // _RELATED_ENTRIES, prod(arrays[0].shape))
     return [np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)[:, ::step] for array in arrays]
 
 
 def sampling_step(least: int, length: int) -> int:
-    """A step, about the least one, with which some of so many entries show all parts of a regular pattern.
+    """A step, about the least one, with which a sample of `length` entries shows all parts of a regular pattern.
 
     Of a mosaic of colours, a step of 12 may leave out all pixels of one colour.
 

@@ -117,7 +117,7 @@ def beside_ring(source: Source, block: tuple[slice, ...], cores: Sequence[Core],
 
 
 def _chance(wrong: NDArray[np.intp], count: NDArray[np.intp], share: float) -> NDArray[np.float64]:
-    """Probability that so many of the entries of a fibre, or more, are doubted at random."""
+    """Probability that this number of the entries of a fibre, or more, are doubted at random."""
     from scipy.special import bdtrc  # here, because importing it takes a fifth of a second
 
     return np.asarray(bdtrc(np.maximum(wrong - 1.0, 0.0), count, share))
