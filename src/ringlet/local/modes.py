@@ -141,7 +141,7 @@ def _has_related_pairs(values: Sequence[NDArray[Any]], weights: Sequence[NDArray
 
 
 def _some_entries(arrays: Sequence[NDArray[Any]], mode: int) -> list[NDArray[Any]]:
-    """The slices of a mode as rows; of many entries, one in a number of each."""
+    """The slices of a mode as rows; of many entries, a regular sample of each."""
     step = sampling_step(1 + sum(array.size for array in arrays) // _RELATED_ENTRIES, prod(arrays[0].shape))
     return [np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)[:, ::step] for array in arrays]
 
