@@ -66,3 +66,22 @@ def test_frequent_values_of_a_grid_are_no_atoms():
     model = outliers_of_values(values)
     assert np.flatnonzero(model.atoms).tolist() == [0]
     assert model.masses[0] == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize("end", [0, 255])
+def test_impulses_are_seen_where_frequencies_rise_from_the_end_of_the_range(end):
+    rng = np.random.default_rng(0)
+    dark = np.minimum(rng.poisson(8, 20_000), 255)  # many values near black, hardly any that is black
+    values = abs(end - dark)
+    assert not outliers_of_values(values).atoms.any()
+    values[rng.random(values.size) < 0.1] = end
+    model = outliers_of_values(values)
+    assert np.flatnonzero(model.atoms).tolist() == [0 if end == 0 else model.atoms.size - 1]
+    assert model.masses[model.atoms][0] == pytest.approx(0.1, abs=0.01)
+
+
+def test_the_most_frequent_values_of_a_narrow_histogram_are_no_atoms():
+    values = np.concatenate(
+        [np.full(size, value) for value, size in enumerate((40, 100, 250, 330, 480, 450, 190, 100))]
+    )
+    assert not outliers_of_values(np.concatenate([values, np.arange(8, 200).repeat(9)])).atoms.any()

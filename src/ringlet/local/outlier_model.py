@@ -17,6 +17,7 @@ Array64: TypeAlias = NDArray[np.float64]
 _MOST_OWN_CELLS = 1024  # distinct values; with more, cells hold equal numbers of entries
 _CELLS = 256  # of these
 _AROUND = 6  # cells on either side, with which the frequency of a value is compared
+_NEAREST = 2  # of these, the nearest
 _EXCESS = 3.0  # medians of these that a value may have without being an atom
 _LEAST_ATOM = 0.005  # of all entries
 _REPEATED = 8  # entries of a value that lies on a grid, as whole numbers do
@@ -156,7 +157,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         for end in (0, -1)
     ]
     step = float(np.median(np.diff(distinct))) if distinct.size > 1 else float(edges[1] - edges[0])
-    return OutlierModel(edges, np.where(atoms, excess, 0) + uniform, atoms, counts, (clipped[0], clipped[1]), step)
+    return OutlierModel(edges, np.where(atoms, excess, uniform), atoms, counts, (clipped[0], clipped[1]), step)
 
 
 def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -185,12 +186,24 @@ def _sum_around(values: Array64) -> Array64:
 
 
 def _excess(shares: Array64) -> Array64:
-    """How much more frequent a value is than `_EXCESS` times the median of those around it; 0 of rare values."""
+    """How much more frequent a value is than those around it; 0 of values that are not far more frequent.
+
+    It is compared with the median of the nearest values, and with that of all around. Near an end, where frequencies
+    rise or fall, as from black on in a dark picture, only as many count on the one side as there are on the other.
+    """
     excess = np.zeros(shares.size)
     for place in np.flatnonzero(shares > _LEAST_ATOM):
-        around = shares[max(0, place - _AROUND) : place + _AROUND + 1]
-        excess[place] = shares[place] - _EXCESS * np.median(around)
+        inside = min(place, shares.size - 1 - place)
+        usual = max(_median_beside(shares, place, radius) for radius in (_NEAREST, min(max(inside, _NEAREST), _AROUND)))
+        if shares[place] > _EXCESS * usual + _LEAST_ATOM:
+            excess[place] = shares[place] - usual
     return excess
+
+
+def _median_beside(shares: Array64, place: int, radius: int) -> float:
+    """The median of up to `radius` shares on either side of a place; 0 if there are none."""
+    beside = np.concatenate([shares[max(0, place - radius) : place], shares[place + 1 : place + radius + 1]])
+    return float(np.median(beside)) if beside.size else 0.0
 
 
 def _on_grid(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -84,7 +84,7 @@ def only_scattered(outliers: OutlierModel, sample: Sequence[Entries]) -> Outlier
     >>> first = outliers_of_values(values.ravel())
     >>> then = only_scattered(first, [Entries(values, None, values)])
     >>> first.masses[first.atoms].round(2), then.masses[first.atoms].round(2)
-    (array([0.1 , 0.04]), array([0.01, 0.04]))
+    (array([0.11, 0.06]), array([0.01, 0.06]))
     """
     parts = np.ones(outliers.masses.size)
     for cell in np.flatnonzero(outliers.atoms):
