@@ -36,16 +36,23 @@ class ManyRings:
     >>> import numpy as np, ringlet
     >>> patches = np.fromfunction(lambda p, i, j, k: p + np.cos(i / 3 + j / 4) * k, (50, 8, 7, 6))
     >>> many = ringlet.decompose_many(patches, rank=2)
-    >>> len(many), many.tensor.shape
-    (50, (50, 8, 7, 6))
+    >>> many
+    ManyRings(50 tensors of shape (8, 7, 6), rank=(2, 2, 2), converged=50)
+    >>> many.tensor.shape
+    (50, 8, 7, 6)
     >>> many[3]
     TensorRing(shape=(8, 7, 6), rank=(2, 2, 2), float64, 672 B, 4.0x smaller)
     """
 
-    cores: tuple[Any, ...] = field(repr=False)
+    cores: tuple[Any, ...]
     sweeps: NDArray[np.int64]
     converged: NDArray[np.bool_]
-    sigma: NDArray[np.float64] = field(repr=False)
+    sigma: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        shape = tuple(core.shape[2] for core in self.cores)
+        rank = tuple(core.shape[1] for core in self.cores)
+        return f"ManyRings({len(self)} tensors of shape {shape}, rank={rank}, converged={int(self.converged.sum())})"
 
     def __len__(self) -> int:
         return int(self.cores[0].shape[0])
