@@ -1,7 +1,7 @@
-"""Rings of many tensors of one shape, held as one stack."""
+"""Rings of many tensors of the same shape, in one stack."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import index
 from typing import Any
@@ -72,7 +72,7 @@ class ManyRings:
 
     @property
     def tensor(self) -> Any:
-        """All entries of all rings, shape (tensors, ...), an array of the library of the cores."""
+        """All entries of all rings, shape (tensors, ...): an array of the library of the cores."""
         xp, (*others, last) = namespace(self.cores[0]), self.cores
         chain = reduce(merge_stacks, others)  # (tensors, a, J, c)
         count, a, columns, c = chain.shape
