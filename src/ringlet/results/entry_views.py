@@ -27,7 +27,7 @@ _FDR = 0.01  # the false-discovery rate of outliers, unless one is given
 class EntryViews(ABC):
     """The methods of a `Fit` that read its data. They compute on demand, a part of bounded size at a time.
 
-    They return NumPy arrays, or the kind of object that was fitted: for an xarray.DataArray or Dataset with any index of
+    They return NumPy arrays, or the kind of object that was fitted: for an xarray.DataArray or Dataset with an index of
     ints and slices, with coordinates, names and attributes; for a pandas.DataFrame without an index, with the same
     rows; for a torch tensor always.
     """

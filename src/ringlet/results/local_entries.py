@@ -236,7 +236,7 @@ class LocalEntries:
         return tuple(box)
 
     def _windows(self) -> list[tuple[slice, ...]]:
-        """Blocks to learn the model in: all the data, or some large parts; always the same. Stored data are read by chunks."""
+        """Blocks to learn the model in: all the data, or always the same large parts; in stores, whole chunks."""
         held = self.source.source if isinstance(self.source, AppendedSource) else self.source
         return sample_windows(self._box, held.chunks, self.window_entries)
 
