@@ -1,6 +1,6 @@
 """Where the results of block work go, and what NumPy does in its own way: a contract of few methods.
 
-`Workspace` is NumPy's: it works in place, in memory that stays warm. `FreshArrays` is for all other libraries, which
+`Workspace` is NumPy's: it works in place, in memory that it reuses. `FreshArrays` is for all other libraries, which
 keep a pool of memory themselves, and whose arrays may be immutable.
 """
 
@@ -39,7 +39,7 @@ class BlockArrays(Protocol):
         ...
 
     def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
-        """``left @ right``, of this shape; the previous result of the same name and dtype may be void."""
+        """``left @ right``, of this shape. It may overwrite the previous result of the same name and dtype."""
         ...
 
     def contiguous(self, array: Any) -> Any:
@@ -69,7 +69,7 @@ class BlockArrays(Protocol):
 
 @dataclass(frozen=True)
 class FreshArrays:
-    """Every result in memory of its own, by functions of the array API standard.
+    """Every result in new memory, by functions of the array API standard.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class FreshArrays:
         if xp.isdtype(values.dtype, "real floating"):
             largest = LARGEST_ENTRY[xp.finfo(dtype).bits // 8]
             scaled = xp.clip(scaled, -largest, largest)
-            if observed is not None:  # what is missing may be NaN, and stays NaN under any weight
+            if observed is not None:  # missing entries may be NaN, which no weight removes
                 scaled = xp.where(observed, scaled, xp.zeros_like(scaled))
         return scaled
 
@@ -124,7 +124,7 @@ class FreshArrays:
 
 
 class Workspace(local):
-    """Arrays that a thread uses again and again, so that the memory of large temporaries stays warm."""
+    """Arrays that a thread reuses, because new memory for large temporaries is slow."""
 
     xp: Any = np
     contiguous = staticmethod(np.ascontiguousarray)
@@ -133,7 +133,7 @@ class Workspace(local):
         self._arrays: dict[tuple[str, Any], Floats] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
-        """An array of any finite numbers; the previous one of the same name and dtype is void."""
+        """An array of any finite numbers. It overwrites the previous one of the same name and dtype."""
         size = prod(shape)
         flat = self._arrays.get((name, dtype))
         if flat is None or flat.size < size:
@@ -157,9 +157,9 @@ class Workspace(local):
         if values.dtype.kind == "f":
             np.clip(scaled, -largest, largest, out=scaled)
         if observed is not None:
-            if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
+            if values.dtype.kind == "f":  # missing entries may be NaN, which no weight removes
                 np.fmax(scaled, -largest, out=scaled)
-            scaled *= observed  # a branch for every entry, as `where` has it, takes ten times longer
+            scaled *= observed  # `where` has a branch for every entry and takes ten times as long
         return scaled
 
     def masked(self, weights: Floats, observed: Any) -> Floats:

@@ -60,7 +60,7 @@ class BlockMath(NamedTuple):
         return residuals
 
     def weights(self, residuals: Any, entries: Entries, width: Any, room: Any = None) -> Any:
-        """W o P, in `room` if that is an array; None: all are one. What is missing has weight zero."""
+        """W o P, in `room` if that is an array; None: all are one. Missing entries have weight zero."""
         if self.loss is None and entries.observed is None and entries.row_weights is None:
             return None
         with self.part("weights"):

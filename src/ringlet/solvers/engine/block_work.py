@@ -64,7 +64,7 @@ class PassInputs:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights W o P of a pass, which its gradient and its line search share.
+    """The weights W o P of a pass, which its gradient and its line search use.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class BlockWork:
 def block_to_read(
     plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: slice, tile: slice | None
 ) -> Block:
-    """What some slices of mode k read of every mode of a source of this shape, all columns or those of one tile.
+    """Indices of every mode that some slices of mode k read from a source of this shape: all columns, or one tile.
 
     `index` has the indices used of every mode.
     """

@@ -1,7 +1,7 @@
 """The solve of the scaled step on a device with float64: factored, by conjugate gradients, with or without smoothness.
 
 What `gram_solve`, `kronecker_solve` and `smoothness` do in NumPy, on arrays of any library. A matrix that is formed is
-solved with in float64.
+solved in float64.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from ringlet.solvers.engine.smoothness import banded, frequencies
 
 __all__ = ["DeviceSolve", "cosines", "solved"]
 
-_AT_ONCE = 1 << 26  # numbers that conjugate gradients work in
+_AT_ONCE = 1 << 26  # numbers in the working arrays of conjugate gradients
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class DeviceSolve:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Rows that are solved together, in blocks of `step`; their gains count in their own units, `sizes`."""
+    """Blocks of `step` rows that are solved together; gains of rows count in their own units, `sizes`."""
 
     place: Place
     sizes: Array64

@@ -1,4 +1,4 @@
-"""The subchain as a linear operator: slices of core k forth to entries, residuals back to slices.
+"""The subchain as a linear operator: from slices of core k to entries, and from residuals back to slices.
 
 ``forward(rows)`` is ``A_k S_k^T`` and ``adjoint(residuals)`` is ``Y S_k``, for a block of slices, without (or, where
 that is cheaper, with) the subchain being formed. All large products are single matrix products. They are written for
@@ -25,7 +25,7 @@ __all__ = ["Operator", "Resources", "build_operator"]
 
 @dataclass(frozen=True)
 class Resources:
-    """Where the work of a pass runs, and the memory that passes share. None of it changes a bit of a result.
+    """Where the work of a pass runs, and the memory that passes share. Neither changes a bit of a result.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Resources:
     placement : Placement or None
         The data on a cluster, which does the work if there is enough of it.
     profile : Profile or None
-        Records where the time goes: gather, forward, weights, adjoint, search, Gram, solve.
+        Records how the time is spent: gather, forward, weights, adjoint, search, Gram, solve.
     workspace : Workspace
     device : Device or None
         Passes run there, on arrays of its library.
@@ -99,7 +99,7 @@ def build_operator(plan: CorePlan, cores: Sequence[Core], arrays: BlockArrays) -
 
 
 def _in_data_order(cores: Sequence[Core], modes: Sequence[int], xp: Any) -> Core:
-    """Merge cores in ring order; the merged index has their modes in ascending order, as the data lie in memory."""
+    """Merge cores in ring order. The merged index has their modes in ascending order, as the data do."""
     merged = merge(cores, xp)
     if list(modes) == sorted(modes):
         return merged
