@@ -22,6 +22,7 @@ from ringlet.sources import Block, Source
 __all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Weights", "block_to_read"]
 
 Observed: TypeAlias = NDArray[np.bool_] | None
+Slices: TypeAlias = slice | NDArray[np.intp]  # of mode k
 
 LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in data ranges, by bytes of the working precision: no square of them overflows
 
@@ -62,11 +63,15 @@ class Weights:
         One number an entry, written by the gradient and read by the line search; None: they are computed twice.
     all_one : set of int
         Where the blocks begin whose weights are all one.
+    in_part : bool
+        The line search skips slices along which the direction is zero. Their weights are not kept then: fewer rows in
+        a product may change the last bits of the others, so what is kept would differ from what is computed again.
     """
 
     kernel: Kernel
     kept: Floats | None = None
     all_one: set[int] = field(default_factory=set)
+    in_part: bool = False
 
 
 class BlockWork:
@@ -129,13 +134,21 @@ class BlockWork:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``."""
         operator, total = self._operator_for(piece), 0.0
         for block in piece.blocks:
-            if weights.kept is None:
-                residuals, observed = self._residuals(operator, block.slices, piece.tile)
+            slices: Slices = block.slices
+            if weights.in_part:
+                moving = np.flatnonzero(direction[block.slices].any(axis=1))
+                if not moving.size:
+                    continue
+                slices = block.slices.start + moving
+            if block.first in weights.all_one:
+                factors = None
+            elif weights.kept is None:
+                residuals, observed = self._residuals(operator, slices, piece.tile)
                 factors = self._factors(residuals, observed, block, piece.tile, weights)
             else:
-                factors = None if block.first in weights.all_one else weights.kept[block.first : block.stop]
+                factors = weights.kept[block.first : block.stop]
             with self._part("search"):
-                step = operator.forward(direction[block.slices], "step")
+                step = operator.forward(direction[slices], "step")
                 if factors is None:
                     total += float(np.vdot(step, step))
                 else:
@@ -174,7 +187,7 @@ class BlockWork:
                 factors *= row_weights if tile is None else row_weights[tile]
         return factors
 
-    def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
+    def _residuals(self, operator: Operator, block: Slices, tile: slice | None) -> tuple[Floats, Observed]:
         """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
         with self._part("forward"):
             model = operator.forward(self._rows[block], "model")
@@ -182,7 +195,7 @@ class BlockWork:
         np.subtract(residuals, model, out=residuals)
         return residuals, observed
 
-    def _gather(self, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
+    def _gather(self, block: Slices, tile: slice | None) -> tuple[Floats, Observed]:
         """A block of slices of the data, shape (B, J), in units of their range; zero where nothing is observed."""
         source, plan = self._source, self._plan
         with self._part("gather"):
@@ -212,7 +225,7 @@ class BlockWork:
 
 
 def block_to_read(
-    plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: slice, tile: slice | None
+    plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: Slices, tile: slice | None
 ) -> Block:
     """What some slices of mode k read of every mode of a source of this shape, all columns or those of one tile.
 
@@ -220,7 +233,7 @@ def block_to_read(
     """
     chosen: list[slice | NDArray[np.intp]] = []
     for mode, (indices, length) in enumerate(zip(index, shape, strict=True)):
-        within = slice(0, len(indices))
+        within: Slices = slice(0, len(indices))
         if mode == plan.mode:
             within = slices
         elif mode == plan.tile_mode and tile is not None:

@@ -76,8 +76,10 @@ def distribute(plan: FitPlan, workers: int, least_seconds: float = LEAST_SECONDS
         here = core.solve.seconds
         alone += here + core.passes * core.plan.seconds + _reads(core) * core.plan.entries * ENTRY_SECONDS
         searches = core.passes > 2  # weights are computed again for the line search: a task leaves nothing behind
-        products, reads = (4, 2) if searches else (core.passes, 1)
-        work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
+        whole = 4.0 if core.searched_one_of == 1 else core.passes
+        products, reads = (whole, 2) if searches else (core.passes, 1)
+        looks = 1 + (reads - 1) / core.searched_one_of
+        work = products * core.plan.seconds + looks * core.plan.entries * ENTRY_SECONDS
         travel = _of_regions if 1 < prod(core.grid) >= workers else _of_batches
         batches, sent, received = travel(core, plan.rank, itemsize, workers, reads, least_seconds)
         if batches == 1:  # not worth sending
@@ -112,9 +114,9 @@ def _of_regions(
     return region_tasks(regions, workers), passes * sum(sent) + (passes - 1) * rows, rows
 
 
-def _reads(core: CoreCost) -> int:
+def _reads(core: CoreCost) -> float:
     """How often an update looks at the data, on one machine."""
-    return 2 if core.passes > 3 else 1
+    return 1 + 1 / core.searched_one_of if core.passes > 3 or core.searched_one_of > 1 else 1
 
 
 def _numbers(core: CoreCost, rank: tuple[int, ...]) -> list[int]:

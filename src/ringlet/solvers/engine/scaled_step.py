@@ -6,8 +6,8 @@ what is added to the loss of the data: a `Penalty`.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, replace
+from math import isfinite, sqrt
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from ringlet.solvers.engine.kronecker_solve import conjugate_solve
 from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.engine.streamed_pass import Pass
 
-__all__ = ["CorePenalty", "Penalties", "Penalty", "Solve", "scaled_step", "solver_of"]
+__all__ = ["CorePenalty", "PartialSearch", "Penalties", "Penalty", "Solve", "scaled_step", "solver_of"]
 
 Solve: TypeAlias = Callable[[Floats], Floats]
 
@@ -29,6 +29,8 @@ _BLOCK_NUMBERS = 1 << 18  # of a core that are worked on at once: temporaries st
 _RIDGE_FACTOR = 2.0  # of the automatic ridge: its strength at one unknown an entry, squared
 _RIDGE_LEAST, _RIDGE_MOST = 0.02, 0.3  # bounds of the strength
 _RIDGE_ONSET = 4.0  # the ridge is in full force where a quarter of the entries is missing or distrusted
+_GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # its multiples agree with no period of the data
+_LARGEST_FACTOR = 2.0  # over what equal slices would have: then the slices looked at say too little
 _LEAST_TRUSTED = 1e-3  # share of the entries
 
 
@@ -166,8 +168,48 @@ def solver_of(
     return lambda d: conjugate_solve(gram, ridge, d, mapper)
 
 
+@dataclass(frozen=True)
+class PartialSearch:
+    """A line search that looks at one of several neighbouring slices.
+
+    The curvature along a slice's direction is near its share times ``<d_i, h_i>``. So that of all slices is estimated
+    as that of the slices looked at, times the quotient of the sums of these products.
+
+    Attributes
+    ----------
+    one_of : int
+        Neighbouring slices; 1: all are looked at.
+    shares : array, shape (rows, 1)
+        Of the Gram matrix, as in `CorePenalty`.
+    """
+
+    one_of: int
+    shares: Floats
+
+    def of(self, d: Floats, h: Floats, mapper: Mapper = map) -> tuple[Floats, float] | None:
+        """The direction, zero along other slices, and the factor of its curvature; None: look at all slices."""
+        if self.one_of == 1:
+            return None
+        gains = np.concatenate(list(mapper(lambda i: np.einsum("ij,ij->i", d[i], h[i]), _blocks(d))))
+        gains = gains.astype(np.float64) * self.shares[:, 0]
+        starts = np.arange(0, len(gains), self.one_of)
+        chosen = starts + (np.arange(len(starts)) * _GOLDEN % 1.0 * self.one_of).astype(np.intp)
+        chosen = chosen[chosen < len(gains)]
+        whole, part = float(gains.sum()), float(gains[chosen].sum())
+        if not 0.0 < whole <= _LARGEST_FACTOR * self.one_of * part:  # also if smoothness makes slices lose
+            return None
+        direction = np.zeros_like(h)
+        direction[chosen] = h[chosen]
+        return direction, whole / part
+
+
 def scaled_step(
-    data: Pass, kernel: Kernel, penalty: Penalty | None = None, solve: Solve | None = None, mapper: Mapper = map
+    data: Pass,
+    kernel: Kernel,
+    penalty: Penalty | None = None,
+    solve: Solve | None = None,
+    mapper: Mapper = map,
+    search: PartialSearch | None = None,
 ) -> Floats | None:
     """The rows of a core after one scaled steepest descent step with exact line search; None if it cannot move.
 
@@ -182,6 +224,8 @@ def scaled_step(
         Scales the gradient; without it the step is along the gradient itself.
     mapper : callable
         Used like `map` for independent pieces.
+    search : PartialSearch, optional
+        The line search looks at some slices only.
     """
     rows, blocks = data.rows, _blocks(data.rows)
     d, weights = data.gradient(kernel)  # d = (W o P o (X - A S^T)) S
@@ -190,7 +234,12 @@ def scaled_step(
     h = d if solve is None else solve(d)  # h = d (G + lambda I)^-1
     on_host = isinstance(h, np.ndarray)
     numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks)) if on_host else inner(d, h)
-    denominator = data.curvature(h, weights) + (0.0 if penalty is None else penalty.curvature(h))
+    part = search.of(d, h, mapper) if search is not None and on_host else None
+    if part is None:
+        denominator = data.curvature(h, weights)
+    else:
+        denominator = part[1] * data.curvature(part[0], replace(weights, kept=None, in_part=True))
+    denominator += 0.0 if penalty is None else penalty.curvature(h)
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if eta == 0.0 or not isfinite(eta):
         return None

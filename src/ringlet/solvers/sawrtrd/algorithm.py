@@ -30,11 +30,20 @@ from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
 from ringlet.robust import Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
+from ringlet.solvers.engine.core_plan import searched_one_of
 from ringlet.solvers.engine.device_gram import DeviceSum
 from ringlet.solvers.engine.device_solve import DevicePenalty, DeviceSolve
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
-from ringlet.solvers.engine.scaled_step import CorePenalty, Penalties, Penalty, Solve, scaled_step, solver_of
+from ringlet.solvers.engine.scaled_step import (
+    CorePenalty,
+    PartialSearch,
+    Penalties,
+    Penalty,
+    Solve,
+    scaled_step,
+    solver_of,
+)
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
@@ -153,7 +162,8 @@ class Algorithm:
             penalty, solve = self._scaling(state, grams, sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
                 data = engine.pass_over(sketch, k, state.plan)
-                rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper)  # A_k + eta h
+                search = self._search(state, sketch, penalty, k)
+                rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper, search)  # A_k + eta h
         if rows is None:
             return state, grams, CoreReport(pilot, moved=False)
         before, _, after = state.cores[k].shape
@@ -276,6 +286,13 @@ class Algorithm:
         solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
+
+    def _search(self, state: FitState, sketch: Sketch, penalty: Penalty | None, k: int) -> PartialSearch | None:
+        """Which slices the line search looks at; None: all. A sketch may be smaller than planned."""
+        planned = state.plan.cores[k].searched_one_of
+        if planned == 1 or self.engine.resources.device is not None or not isinstance(penalty, CorePenalty):
+            return None
+        return PartialSearch(min(planned, searched_one_of(prod(sketch.sizes), sketch.sizes[k])), penalty.shares)
 
     def _few_columns(self, rank: tuple[int, ...], k: int) -> int | None:
         """As many columns of data in memory as a slice needs, if these are fewer than the solver asks for."""
