@@ -52,6 +52,7 @@ from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_star
 __all__ = ["Algorithm", "CoreReport", "FitState"]
 
 _IDLE_SWEEPS = 3  # sweeps without a move, on samples that hold data, that end a fit
+_RIDGE_OF_ROUGH = 1e-3  # strength of a ridge beside which rounding Gram matrices to the cores' precision is nothing
 _ENTRIES_PER_UNKNOWN = 20  # observed entries of a slice for each of its unknowns: enough while a ring is small,
 _LEAST_ENTRIES = 1 << 18  # and in all at least this number of entries, observed or not: fewer cost hardly less
 
@@ -129,7 +130,7 @@ class Algorithm:
 
     def sweep(self, state: FitState, number: int) -> tuple[FitState, SweepReport]:
         """Update every core once, in a sweep of this number."""
-        grams, reports, order = self.engine.resources.grams(state.cores), [], len(state.cores)
+        grams, reports, order = self.grams(state), [], len(state.cores)
         for k in range(order):
             then: Moment | None = (number, k + 1)  # the update that follows
             if k + 1 == order:
@@ -170,6 +171,12 @@ class Algorithm:
         core = refold(rows, before, after, grams.xp)
         state = replace(state, cores=(*state.cores[:k], grams.host(core), *state.cores[k + 1 :]))
         return state, grams.with_core(k, core), CoreReport(pilot, moved=True)
+
+    def grams(self, state: FitState) -> GramChain:
+        """The Gram matrices of the ring; as exact as solves need them where there is a ridge and data are near zero."""
+        chain, ridge = self.engine.resources.grams(state.cores), state.penalties.ridge
+        shifted = (ridge is None or ridge >= _RIDGE_OF_ROUGH) and self.scale.level == 1.0
+        return chain.rough() if shifted and self.settings.solve == "auto" else chain
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """Close a sweep: the state that the next one begins at, and what the driver needs to know."""
