@@ -53,19 +53,19 @@ class PassInputs:
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights W o P of a pass, which its gradient and its line search share.
+    """The weights W o P of a pass, which its gradient and its line search use.
 
     Attributes
     ----------
     kernel : Kernel
         In units of the data's range.
     kept : array or None
-        One number an entry, written by the gradient and read by the line search; None: they are computed twice.
+        One number per entry: the gradient writes it, the line search reads it. None: weights are computed twice.
     all_one : set of int
-        Where the blocks begin whose weights are all one.
+        Where blocks begin in which all weights are one.
     in_part : bool
-        The line search skips slices along which the direction is zero. Their weights are not kept then: fewer rows in
-        a product may change the last bits of the others, so what is kept would differ from what is computed again.
+        The line search skips slices along which the direction is zero. Kept weights are not used then: fewer rows in a
+        product may change the last bits of the others, so that kept weights would differ from computed ones.
     """
 
     kernel: Kernel
@@ -167,7 +167,7 @@ class BlockWork:
     def _factors(
         self, residuals: Floats, observed: Observed, block: SliceBlock, tile: slice | None, weights: Weights
     ) -> Floats | None:
-        """The weights W o P of residuals; None: all one. What is missing has weight zero."""
+        """The weights W o P of residuals; None: all one. Missing entries have weight zero."""
         kernel, row_weights = weights.kernel, self._inputs.row_weights
         if np.isinf(kernel.width) and observed is None and row_weights is None:
             weights.all_one.add(block.first)
@@ -210,9 +210,9 @@ class BlockWork:
                 np.clip(gathered, -largest, largest, out=gathered)
             if observed is not None:
                 observed = observed.reshape(gathered.shape)
-                if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
+                if values.dtype.kind == "f":  # missing entries may be NaN, which no weight removes
                     np.fmax(gathered, -largest, out=gathered)
-                gathered *= observed  # a branch for every entry, as `where` has it, takes ten times longer
+                gathered *= observed  # `where` has a branch for every entry and takes ten times as long
         return gathered, observed
 
     def _operator_for(self, piece: Piece) -> Operator:
@@ -227,7 +227,7 @@ class BlockWork:
 def block_to_read(
     plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: Slices, tile: slice | None
 ) -> Block:
-    """What some slices of mode k read of every mode of a source of this shape, all columns or those of one tile.
+    """Indices of every mode that some slices of mode k read from a source of this shape: all columns, or one tile.
 
     `index` has the indices used of every mode.
     """

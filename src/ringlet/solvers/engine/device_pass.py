@@ -1,8 +1,8 @@
 """One pass over a sketch on a device: what `StreamedPass` does on the host, on arrays of any library.
 
-Where equations are solved on the device, cores, gradients and directions are there, too; else the sampled cores and the
-rows of a direction travel there, and the rows of the gradient come back. Entries of the data stay where they are, or
-are sent a block at a time if they lie on the host.
+If equations are solved on the device, cores, gradients and directions are there, too. Otherwise the sampled cores and
+the rows of a direction are sent there, and the rows of the gradient come back. Entries of the data stay where they are,
+or are sent a block at a time if they are on the host.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,14 +43,14 @@ class _Entries(Protocol):
 
 @dataclass(frozen=True)
 class _Sent:
-    """Entries of a source on the host, sent to a device as they are asked for."""
+    """Entries of a source on the host, sent to a device when they are needed."""
 
     source: Source
     place: Place
 
     def gather(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[Any, Any]:
         values, observed = self.source.read(block, order)
-        if values.dtype.kind == "u" and values.dtype.itemsize > 1:  # of which torch knows little more than the names
+        if values.dtype.kind == "u" and values.dtype.itemsize > 1:  # torch computes little with these dtypes
             values = values.astype(np.float32 if values.dtype.itemsize == 2 else np.float64)
         return self.place.send(values), None if observed is None else self.place.send(observed)
 
@@ -72,7 +72,7 @@ class DevicePass:
     data_range : float
         The data are divided by it as they are read.
     resources : Resources
-        With a device. Where that is the host's processor, pieces run on these threads.
+        With a device. If this is the processor of the host, pieces run on these threads.
     """
 
     def __init__(self, sketch: Sketch, data_range: float, resources: Resources) -> None:

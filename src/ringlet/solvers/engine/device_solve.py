@@ -1,7 +1,7 @@
 """The solve of the scaled step on a device with float64: factored, by conjugate gradients, with or without smoothness.
 
 What `gram_solve`, `kronecker_solve` and `smoothness` do in NumPy, on arrays of any library. A matrix that is formed is
-solved with in float64.
+solved in float64.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from ringlet.solvers.engine.smoothness import banded, frequencies, laplacian
 
 __all__ = ["DevicePenalty", "DeviceSolve", "cosines", "solved"]
 
-_AT_ONCE = 1 << 26  # numbers that conjugate gradients work in
+_AT_ONCE = 1 << 26  # numbers in the working arrays of conjugate gradients
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class DeviceSolve:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Rows that are solved together, `step` of them; their gains count in their own units."""
+    """Solve `step` rows together; their gains count in their own units."""
 
     sizes: Array64
     step: int
@@ -133,7 +133,7 @@ class _Blocks:
 
 
 def _iterate(place: Place, system: System, shifts: Any, d: Any, blocks: _Blocks) -> Any:
-    """Preconditioned conjugate gradients; blocks of rows that have ended do not move any more."""
+    """Preconditioned conjugate gradients; blocks of rows that have ended stay as they are."""
     xp, fetch = place.xp, place.fetch
     scaling = 1 / (system.diagonal + shifts)
     x, r, z = xp.zeros_like(d), d, scaling * d

@@ -1,6 +1,6 @@
 """The entry-wise work of a pass on arrays of any library: residuals and weights of a block of entries.
 
-What `ringlet.solvers.engine.block_work` does in NumPy's warm memory, written against the array API standard. The
+The counterpart of `ringlet.solvers.engine.block_work`, written for the array API standard. The
 formulas of the weights are those of `ringlet.robust.kernel`.
 """
 
@@ -25,7 +25,7 @@ def scaled_entries(place: Place, values: Any, observed: Any, data_range: float, 
     if xp.isdtype(values.dtype, "real floating"):
         largest = LARGEST_ENTRY[dtype.itemsize]
         scaled = xp.clip(scaled, -largest, largest)
-        if observed is not None:  # what is missing may be NaN, and stays NaN under any weight
+        if observed is not None:  # missing entries may be NaN, which no weight removes
             scaled = xp.where(observed, scaled, xp.zeros_like(scaled))
     return scaled
 

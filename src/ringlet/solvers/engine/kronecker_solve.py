@@ -10,7 +10,7 @@
   step would gain little against all steps before it. Which rows are together does not depend on the number of threads,
   so neither do the bits.
 
-Stopped early, conjugate gradients still give a direction of descent. How far to go along it, the line search decides.
+Stopped early, conjugate gradients still give a direction of descent. The line search decides how far to go along it.
 """
 
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ __all__ = [
     "system_of",
 ]
 
-MOST_STEPS = 12  # after them the direction is taken as it is
-LEAST_GAIN = 0.02  # a step that would gain less than this part of what all steps have gained is not made
-_LEFT_OUT = 0.3  # of the shift: the norms of the terms that are left out sum to less
+MOST_STEPS = 12  # after these the direction is used as it is
+LEAST_GAIN = 0.02  # end when a step would gain less than this share of all gains so far
+_LEFT_OUT = 0.3  # share of the shift that the norms of omitted terms may sum to
 _BLOCK_NUMBERS = 1 << 20  # between the two products with a block of rows
 _VECTORS = 8  # arrays of the size of a block of rows: d, x, r, z, p, q and temporaries
 
@@ -152,7 +152,7 @@ class System:
 
     @classmethod
     def of(cls, gram: KroneckerSum, level: float, left_out: float, dtype: np.dtype[Any]) -> "System":
-        """Of a Gram matrix of this mean diagonal, terms below `left_out` of it left out."""
+        """Prepare a Gram matrix of this mean diagonal, without terms below `left_out` of it."""
         left, right = gram.left / level, gram.right
         traces = np.einsum("mbb->m", right), np.einsum("maa->m", left)
         sums = np.einsum("m,mab->ab", traces[0], left), np.einsum("m,mab->ab", traces[1], right)
@@ -232,5 +232,5 @@ def _total(gains: Floats, sizes: Array64) -> float:
 
 
 def _over(one: Floats, other: Floats) -> Floats:
-    """Quotients, zero where there is nothing to divide by: such a row does not move any more."""
+    """Quotients, zero where there is nothing to divide by: such a row stays as it is."""
     return np.divide(one, other, out=np.zeros_like(one), where=other > 0.0)

@@ -1,7 +1,7 @@
-"""The paper's step on one core: along the scaled gradient, as far as an exact line search goes.
+"""The paper's step on one core: along the scaled gradient, with an exact line search.
 
-One step serves fits, slices that are appended to a ring, and the refresh of the other cores after them. They differ in
-what is added to the loss of the data: a `Penalty`.
+Fits, appended slices and the refresh of the other cores take the same step. They differ in the `Penalty` that is
+added to the loss of the data.
 """
 
 from collections import deque
@@ -25,12 +25,12 @@ __all__ = ["CorePenalty", "PartialSearch", "Penalties", "Penalty", "Solve", "sca
 
 Solve: TypeAlias = Callable[[Floats], Floats]
 
-_BLOCK_NUMBERS = 1 << 18  # of a core that are worked on at once: temporaries stay small
-_RIDGE_FACTOR = 2.0  # of the automatic ridge: its strength at one unknown an entry, squared
+_BLOCK_NUMBERS = 1 << 18  # numbers of a core per block, so that temporaries stay small
+_RIDGE_FACTOR = 2.0  # automatic ridge: its strength at one unknown per entry, squared
 _RIDGE_LEAST, _RIDGE_MOST = 0.02, 0.3  # bounds of the strength
-_RIDGE_ONSET = 4.0  # the ridge is in full force where a quarter of the entries is missing or distrusted
-_GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # its multiples agree with no period of the data
-_LARGEST_FACTOR = 2.0  # over what equal slices would have: then the slices looked at say too little
+_RIDGE_ONSET = 4.0  # the ridge has its full strength if a quarter of the entries is missing or distrusted
+_GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # its multiples share no period with the data
+_LARGEST_FACTOR = 2.0  # over the factor that equal slices give; beyond it all slices are searched
 _LEAST_TRUSTED = 1e-3  # share of the entries
 
 
@@ -39,16 +39,16 @@ class Penalties:
     """Strengths of penalties on the cores, and a factor of the kernel width.
 
     Strengths are relative to the mean diagonal of the Gram matrix; where data lie far from zero, to the part of it that
-    is owed to what varies (`ringlet.solvers.sawrtrd.start.Scale.penalty_unit`).
+    is due to what varies (`ringlet.solvers.sawrtrd.start.Scale.penalty_unit`).
 
     Attributes
     ----------
     ridge : float or None
-        None: by the rule of `ridge_for`.
+        None: the rule of `ridge_for` decides.
     smooth : tuple of float
-        One a mode.
+        One per mode.
     width : float
-        Factor of what the rule of the solver gives.
+        Factor of the width that the rule of the solver gives.
     """
 
     ridge: float | None
@@ -59,8 +59,8 @@ class Penalties:
         """The strength of the ridge: as given, or by a rule from how well the data determine the cores.
 
         It grows with the unknowns of a slice for each of its trusted entries, and is zero where all entries are
-        observed and trusted. The worst determined core counts for all: penalties that differ between cores would only
-        move weight from one to the other.
+        observed and trusted. The worst determined core counts for all: different penalties would only move weight from
+        core to core.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class Penalty(Protocol):
     """A quadratic term that is added to the loss of the data."""
 
     def pull(self, gradient: Floats, rows: Floats) -> Floats:
-        """The descent direction d with that of the term added, in place where that is possible."""
+        """The descent direction d plus that of this term, in place if possible."""
         ...
 
     def curvature(self, direction: Floats) -> float:
@@ -98,7 +98,7 @@ class CorePenalty:
         Strengths.
     shares : array, shape (rows, 1)
         s_i: for every row, the part of the Gram matrix that its sampled, observed, trusted entries make up. Penalties
-        count in proportion; smoothness, which binds rows together, by their mean s.
+        count in proportion; smoothness, which couples rows, by their mean s.
     mapper : callable
         Used like `map` for independent pieces.
     before : array, shape (1, columns), optional
@@ -170,15 +170,15 @@ def solver_of(
 
 @dataclass(frozen=True)
 class PartialSearch:
-    """A line search that looks at one of several neighbouring slices.
+    """A line search over one of every `one_of` neighbouring slices.
 
-    The curvature along a slice's direction is near its share times ``<d_i, h_i>``. So that of all slices is estimated
-    as that of the slices looked at, times the quotient of the sums of these products.
+    The curvature of slice i is close to its share times ``<d_i, h_i>``. So the curvature of all slices is that of the
+    searched slices, times the ratio of the sums of these numbers.
 
     Attributes
     ----------
     one_of : int
-        Neighbouring slices; 1: all are looked at.
+        1: all slices are searched.
     shares : array, shape (rows, 1)
         Of the Gram matrix, as in `CorePenalty`.
     """
@@ -187,7 +187,7 @@ class PartialSearch:
     shares: Floats
 
     def of(self, d: Floats, h: Floats, mapper: Mapper = map) -> tuple[Floats, float] | None:
-        """The direction, zero along other slices, and the factor of its curvature; None: look at all slices."""
+        """The direction, zero for slices that are not searched, and the factor of its curvature; None: search all."""
         if self.one_of == 1:
             return None
         gains = np.concatenate(list(mapper(lambda i: np.einsum("ij,ij->i", d[i], h[i]), _blocks(d))))
@@ -196,7 +196,7 @@ class PartialSearch:
         chosen = starts + (np.arange(len(starts)) * _GOLDEN % 1.0 * self.one_of).astype(np.intp)
         chosen = chosen[chosen < len(gains)]
         whole, part = float(gains.sum()), float(gains[chosen].sum())
-        if not 0.0 < whole <= _LARGEST_FACTOR * self.one_of * part:  # also if smoothness makes slices lose
+        if not 0.0 < whole <= _LARGEST_FACTOR * self.one_of * part:  # other slices outweigh these; or no descent
             return None
         direction = np.zeros_like(h)
         direction[chosen] = h[chosen]
@@ -216,16 +216,16 @@ def scaled_step(
     Parameters
     ----------
     data : Pass
-        Over what the update looks at.
+        The pass over the entries of this update.
     kernel : Kernel
-        By which entries are weighted.
+        Weighs the entries.
     penalty : Penalty, optional
     solve : callable, optional
         Scales the gradient; without it the step is along the gradient itself.
     mapper : callable
         Used like `map` for independent pieces.
     search : PartialSearch, optional
-        The line search looks at some slices only.
+        For a line search over some slices only.
     """
     rows, blocks = data.rows, _blocks(data.rows)
     d, weights = data.gradient(kernel)  # d = (W o P o (X - A S^T)) S

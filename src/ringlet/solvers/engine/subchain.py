@@ -1,4 +1,4 @@
-"""The subchain as a linear operator: slices of core k forth to entries, residuals back to slices.
+"""The subchain as a linear operator: from slices of core k to entries, and from residuals back to slices.
 
 ``forward(rows)`` is ``A_k S_k^T`` and ``adjoint(residuals)`` is ``Y S_k``, for a block of slices, without (or, where
 that is cheaper, with) the subchain being formed. All large products are single matrix products. They are written for
@@ -32,7 +32,7 @@ class Products(Protocol):
     xp: Any
 
     def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
-        """``left @ right``, of this shape; the previous result of the same name and dtype may be void."""
+        """``left @ right``, of this shape. It may overwrite the previous result of the same name and dtype."""
         ...
 
     def contiguous(self, array: Any) -> Any:
@@ -42,7 +42,7 @@ class Products(Protocol):
 
 @dataclass
 class FreshProducts:
-    """Every result in memory of its own, as libraries other than NumPy have it: they keep a pool themselves."""
+    """Every result in new memory, as in libraries other than NumPy, which keep a pool themselves."""
 
     xp: Any
 
@@ -56,7 +56,7 @@ class FreshProducts:
 
 
 class Workspace(local):
-    """Arrays that a thread uses again and again, so that the memory of large temporaries stays warm."""
+    """Arrays that a thread reuses, because new memory for large temporaries is slow."""
 
     xp: Any = np
     contiguous = staticmethod(np.ascontiguousarray)
@@ -65,7 +65,7 @@ class Workspace(local):
         self._arrays: dict[tuple[str, Any], Floats] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
-        """An array of any finite numbers; the previous one of the same name and dtype is void."""
+        """An array of any finite numbers. It overwrites the previous one of the same name and dtype."""
         size = prod(shape)
         flat = self._arrays.get((name, dtype))
         if flat is None or flat.size < size:
@@ -79,7 +79,7 @@ class Workspace(local):
 
 @dataclass(frozen=True)
 class Resources:
-    """Where the work of a pass runs, and the memory that passes share. None of it changes a bit of a result.
+    """Where the work of a pass runs, and the memory that passes share. Neither changes a bit of a result.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Resources:
     placement : Placement or None
         The data on a cluster, which does the work if there is enough of it.
     profile : Profile or None
-        Records where the time goes: gather, forward, weights, adjoint, search, Gram, solve.
+        Records how the time is spent: gather, forward, weights, adjoint, search, Gram, solve.
     workspace : Workspace
     device : Device or None
         Passes run there, on arrays of its library.
@@ -153,7 +153,7 @@ def build_operator(plan: CorePlan, cores: Sequence[Core], products: Products) ->
 
 
 def _in_data_order(cores: Sequence[Core], modes: Sequence[int], xp: Any) -> Core:
-    """Merge cores in ring order; the merged index has their modes in ascending order, as the data lie in memory."""
+    """Merge cores in ring order. The merged index has their modes in ascending order, as the data do."""
     merged = merge(cores, xp)
     if list(modes) == sorted(modes):
         return merged
