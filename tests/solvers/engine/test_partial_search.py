@@ -11,7 +11,6 @@ from oracles import dense, random_cores, subchain, unfolding
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
 from ringlet.robust import LOSSES, Kernel
-from ringlet.solvers.engine import core_plan, fit_plan
 from ringlet.solvers.engine.scaled_step import PartialSearch, scaled_step, solver_of
 from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
@@ -19,17 +18,6 @@ from ringlet.sources import ArraySource
 
 SHAPE, RANK = (40, 30, 20), (3, 4, 2)
 FIELDS = {"tol": 0.0, "smooth": 0.0, "loss": "correntropy"}
-
-
-@pytest.fixture
-def searched_in_part(monkeypatch):
-    """Updates of 8000 entries are large already."""
-    monkeypatch.setattr(core_plan, "_SEARCHED_ENTRIES", 2000)
-    monkeypatch.setattr(core_plan, "_SEARCHED_SLICES", 4)
-    monkeypatch.setattr(fit_plan, "SEARCHED_WHOLE", 7999)
-    fit_plan.plan_fit.cache_clear()
-    yield
-    fit_plan.plan_fit.cache_clear()
 
 
 def data_of(cores, x, mode, mask=None):
@@ -93,7 +81,7 @@ def test_a_partial_search_gives_the_same_bits_with_any_threads_and_kept_weights(
             streamed = StreamedPass(sketch, 200.0, Resources(threads.run), room)
             _, weights = streamed.gradient(Kernel(0.5, LOSSES["correntropy"]))
             whole = streamed.curvature(direction, weights)
-            results.append(streamed.curvature(direction, replace(weights, kept=None, in_part=True)))
+            results.append(streamed.curvature(direction, replace(weights, kept=None, one_of=2)))
             assert results[-1] == pytest.approx(whole, rel=1e-5)
     assert len(set(results)) == 1
 

@@ -63,15 +63,16 @@ class Weights:
         One number per entry: the gradient writes it, the line search reads it. None: weights are computed twice.
     all_one : set of int
         Where blocks begin in which all weights are one.
-    in_part : bool
-        The line search skips slices along which the direction is zero. Kept weights are not used then: fewer rows in a
-        product may change the last bits of the others, so that kept weights would differ from computed ones.
+    one_of : int
+        1: the line search uses all slices. Otherwise it skips slices along which the direction is zero, and about one
+        of this number is left. Kept weights are not used then: fewer rows in a product may change the last bits of the
+        others, so that kept weights would differ from computed ones.
     """
 
     kernel: Kernel
     kept: Floats | None = None
     all_one: set[int] = field(default_factory=set)
-    in_part: bool = False
+    one_of: int = 1
 
 
 class BlockWork:
@@ -135,7 +136,7 @@ class BlockWork:
         operator, total = self._operator_for(piece), 0.0
         for block in piece.blocks:
             slices: Slices = block.slices
-            if weights.in_part:
+            if weights.one_of > 1:
                 moving = np.flatnonzero(direction[block.slices].any(axis=1))
                 if not moving.size:
                     continue

@@ -235,10 +235,10 @@ def scaled_step(
     on_host = isinstance(h, np.ndarray)
     numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks)) if on_host else inner(d, h)
     part = search.of(d, h, mapper) if search is not None and on_host else None
-    if part is None:
+    if search is None or part is None:
         denominator = data.curvature(h, weights)
     else:
-        denominator = part[1] * data.curvature(part[0], replace(weights, kept=None, in_part=True))
+        denominator = part[1] * data.curvature(part[0], replace(weights, kept=None, one_of=search.one_of))
     denominator += 0.0 if penalty is None else penalty.curvature(h)
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if eta == 0.0 or not isfinite(eta):
