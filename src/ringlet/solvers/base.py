@@ -239,6 +239,10 @@ class Solver(ABC):
         """Whether held-out entries choose something: the rank, if there is a `choice`, or a penalty."""
         return choice is not None
 
+    def by_passes(self) -> bool:
+        """Whether all that it computes from the data are passes over blocks of them, which devices can do."""
+        return False
+
     @abstractmethod
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """What a fit of data of this shape and dtype needs; a BudgetError if it is more than `memory`."""

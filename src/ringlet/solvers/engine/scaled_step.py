@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import isfinite, sqrt
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -103,6 +103,10 @@ class CorePenalty:
         Used like `map` for independent pieces.
     before : array, shape (1, columns), optional
         The row before the first, which does not move: slices that are appended follow it.
+    mean : float, optional
+        Of the shares, if these are on a device.
+    xp : module
+        The library of shares, rows and gradients.
     """
 
     ridge: float
@@ -110,22 +114,32 @@ class CorePenalty:
     shares: Floats
     mapper: Mapper = map
     before: Floats | None = None
+    mean: float | None = None
+    xp: Any = np
 
     def pull(self, gradient: Floats, rows: Floats) -> Floats:
         """``d - ridge s A - smooth s L A``."""
-        number, shares, d = gradient.dtype.type, self.shares, gradient
-        if self.ridge:
+        xp, shares, d = self.xp, self.shares, gradient
+        number = d.dtype.type if xp is np else float
+        if self.ridge and xp is not np:
+            d -= self.ridge * shares * rows
+        elif self.ridge:  # in place, in blocks
             ridge = number(self.ridge)
             pulls = self.mapper(lambda i: np.subtract(d[i], (ridge * shares[i]) * rows[i], out=d[i]), _blocks(rows))
             deque(pulls, maxlen=0)
         if self.smooth:
             moved = rows if self.before is None else np.concatenate([self.before, rows])
-            gradient -= number(self.smooth * float(shares.mean())) * laplacian(moved)[len(moved) - len(rows) :]
-        return gradient
+            following = moved.shape[0] - rows.shape[0]
+            d -= number(self.smooth * self._mean) * laplacian(moved, xp)[following:, :]
+        return d
 
     def curvature(self, direction: Floats) -> float:
         """``ridge <s h, h> + smooth s <h, L h>``."""
         shares, total = self.shares, 0.0
+        if self.xp is not np:
+            total += self.ridge * inner(shares * direction, direction) if self.ridge else 0.0
+            smooth = self.smooth * self._mean
+            return total + (smooth * inner(laplacian(direction, self.xp), direction) if self.smooth else 0.0)
         if self.ridge:
             squares = self.mapper(
                 lambda block: float(np.vdot(shares[block] * direction[block], direction[block])), _blocks(direction)
@@ -133,8 +147,12 @@ class CorePenalty:
             total += self.ridge * sum(squares)
         if self.smooth:
             still = [] if self.before is None else [np.zeros_like(self.before)]
-            total += float(shares.mean()) * self.smooth * roughness(np.concatenate([*still, direction]))
+            total += self._mean * self.smooth * roughness(np.concatenate([*still, direction]))
         return total
+
+    @property
+    def _mean(self) -> float:
+        return float(self.shares.mean()) if self.mean is None else self.mean
 
 
 def solver_of(
@@ -238,7 +256,7 @@ def scaled_step(
     if search is None or part is None:
         denominator = data.curvature(h, weights)
     else:
-        denominator = part[1] * data.curvature(part[0], replace(weights, kept=None, one_of=search.one_of))
+        denominator = part[1] * data.curvature(part[0], replace(weights, room=None, kept=None, one_of=search.one_of))
     denominator += 0.0 if penalty is None else penalty.curvature(h)
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if eta == 0.0 or not isfinite(eta):

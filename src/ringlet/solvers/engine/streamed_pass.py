@@ -95,7 +95,8 @@ class StreamedPass:
         self._pieces = plan.pieces
         self._source = sketch.source
         others = [np.ascontiguousarray(core[:, :0] if k == mode else core) for k, core in enumerate(cores)]
-        self._inputs = PassInputs(sketch.index, others, plan, data_range, sketch.row_weights)
+        factor = self.rows.dtype.type(1.0 / data_range)
+        self._inputs = PassInputs(sketch.index, others, plan, factor, sketch.row_weights)
         self._resources = resources
         self._weights_room = weights_room
         self._work: BlockWork | None = None  # here, where it is needed
@@ -104,7 +105,8 @@ class StreamedPass:
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
         """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights W o P; on a cluster these are not kept."""
-        weights = Weights(kernel, self._weights_room if self._batches == 1 else None)
+        room = self._weights_room if self._batches == 1 else None
+        weights = Weights(kernel, room, None if room is None else {})
         return self._summed(self._each(partial(BlockWork.gradient, weights=weights))), weights
 
     def curvature(self, direction: Floats, weights: Weights) -> float:

@@ -32,7 +32,7 @@ from ringlet.robust import Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.core_plan import searched_one_of
 from ringlet.solvers.engine.device_gram import DeviceSum
-from ringlet.solvers.engine.device_solve import DevicePenalty, DeviceSolve
+from ringlet.solvers.engine.device_solve import DeviceSolve
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.scaled_step import (
@@ -285,9 +285,9 @@ class Algorithm:
         shares = (survey.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
         profile, exact, room = resources.profile, state.plan.cores[k].solve.exact, None
         if isinstance(gram, DeviceSum):
-            put, mean = gram.place.put, float(shares.mean())
+            there, mean = gram.place.put(shares), float(shares.mean())
             scale: Solve = DeviceSolve(gram, ridge, smooth, exact)
-            return DevicePenalty(ridge, smooth, put(shares), mean, grams.xp), scale
+            return CorePenalty(ridge, smooth, there, mean=mean, xp=grams.xp), scale
         if exact:  # all cores and sweeps use this memory for G: new pages would cost as much as filling them
             room = np.asarray(resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8")), np.float64)
         solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)

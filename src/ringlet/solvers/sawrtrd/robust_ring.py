@@ -69,6 +69,10 @@ class RobustRing(IterativeSolver):
     def sampling_rule(self) -> SamplingRule:
         """How many columns of the unfolding a core update uses, and how they are drawn."""
 
+    def by_passes(self) -> bool:
+        """Unless rows are drawn one by one."""
+        return not self.sampling_rule().by_rows
+
     @property
     def kernel_loss(self) -> Loss:
         """The loss whose kernel gives weights; with a judgement, until entries are judged."""

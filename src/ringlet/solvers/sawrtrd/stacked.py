@@ -18,10 +18,10 @@ from ringlet.errors import ArgumentError, BudgetError
 from ringlet.results.many_rings import ManyRings, merge_stacks
 from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring.arrays import Array64
-from ringlet.robust import Kernel
 from ringlet.solvers.base import working_dtype
+from ringlet.solvers.engine.block_arrays import FreshArrays
+from ringlet.solvers.engine.block_math import BlockMath, Entries
 from ringlet.solvers.engine.device_solve import solved
-from ringlet.solvers.engine.device_work import scaled_entries, weights_of
 from ringlet.solvers.engine.gram_solve import RELATIVE_RIDGE
 from ringlet.solvers.sawrtrd.settings import AWRTRD
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, measure, random_start
@@ -74,7 +74,10 @@ class _Stack:
             observed = numbers if observed is None else observed & numbers
         self.observed = observed if missing else None
         inverse = place.put((1 / self.ranges).astype(self.dtype).reshape(-1, *[1] * (host.ndim - 1)))
-        self.values = scaled_entries(place, values, self.observed, 1.0, self.dtype) * inverse
+        self._arrays = FreshArrays(place.xp)
+        flags = None if self.observed is None else place.xp.reshape(self.observed, (len(host), -1))
+        scaled = self._arrays.scaled(values, flags, 1.0, place.dtype(self.dtype))
+        self.values = place.xp.reshape(scaled, values.shape) * inverse
         self.counts = np.array([one.observed for one in self.surveys])
         self.shape = host.shape[1:]
         self.solving = place if place.has(np.dtype(np.float64)) else _HOST
@@ -155,10 +158,11 @@ class _Stack:
 
     def _weights(self, residuals: Any, observed: Any, width: Array64) -> Any:
         """W o P; None: all are one. Residuals are measured in widths, so that one kernel serves all."""
+        entries = Entries(None, observed, 1.0)
         if np.isinf(width).all():
-            return weights_of(self.place, residuals, observed, Kernel(inf, self.settings.kernel_loss))
+            return BlockMath(self._arrays).weights(residuals, entries, inf)
         inverse = self.place.put((1 / width).astype(self.dtype).reshape(-1, 1, 1))
-        return weights_of(self.place, residuals * inverse, observed, Kernel(1.0, self.settings.kernel_loss))
+        return BlockMath(self._arrays, self.settings.kernel_loss).weights(residuals * inverse, entries, 1.0)
 
     def _ridge(self, gram: Any, mean_weight: Array64, k: int, state: _State) -> tuple[Array64, Any]:
         """The ridge of every tensor, and that of every row, as arrays of the place."""
