@@ -39,7 +39,7 @@ class Resources:
     device : Device or None
         Passes run there, on arrays of its library.
     grams : callable
-        The Gram matrices of a ring from its cores: on the device, if equations are solved there.
+        ``grams(cores, rough=...)``: the Gram matrices of a ring; on the device, if equations are solved there.
     part : callable
         ``part(name)`` is a context whose time counts towards a part of the profile, if there is one.
     """
@@ -49,7 +49,7 @@ class Resources:
     profile: Profile | None = None
     workspace: Workspace = field(default_factory=Workspace)
     device: Device | None = None
-    grams: Callable[[Sequence[Core]], GramChain] = field(init=False)
+    grams: Callable[..., GramChain] = field(init=False)
     part: Callable[[str], AbstractContextManager[Any]] = field(init=False)
 
     def __post_init__(self) -> None:

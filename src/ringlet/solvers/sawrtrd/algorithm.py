@@ -174,9 +174,9 @@ class Algorithm:
 
     def grams(self, state: FitState) -> GramChain:
         """The Gram matrices of the ring; as exact as solves need them where there is a ridge and data are near zero."""
-        chain, ridge = self.engine.resources.grams(state.cores), state.penalties.ridge
+        ridge = state.penalties.ridge
         shifted = (ridge is None or ridge >= _RIDGE_OF_ROUGH) and self.scale.level == 1.0
-        return chain.rough() if shifted and self.settings.solve == "auto" else chain
+        return self.engine.resources.grams(state.cores, rough=shifted and self.settings.solve == "auto")
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """End a sweep: the state from which the next one begins, and a report to the driver."""
