@@ -108,6 +108,10 @@ def test_a_rough_chain_passes_through_wide_cores_in_their_own_precision():
         assert np.linalg.norm(found - given) < 1e-6 * np.linalg.norm(given)
         assert np.array_equal(found, given) == (k == 0)  # the first core is the wide one
     double = [core.astype(np.float64) for core in cores]
-    np.testing.assert_array_equal(GramChain(double, rough=True).without(1).dense(), GramChain(double).without(1).dense())
+    np.testing.assert_array_equal(
+        GramChain(double, rough=True).without(1).dense(), GramChain(double).without(1).dense()
+    )
     narrow = random_cores((7, 9, 3, 8), (16, 20, 2, 2), dtype=np.float32)
-    np.testing.assert_array_equal(GramChain(narrow, rough=True).without(1).dense(), GramChain(narrow).without(1).dense())
+    np.testing.assert_array_equal(
+        GramChain(narrow, rough=True).without(1).dense(), GramChain(narrow).without(1).dense()
+    )

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.arrays import held_arrays
+
 __all__ = ["DEFAULT_FACTORS", "LOSSES", "NARROWING", "Kernel", "Loss", "PilotStats", "WidthRule"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -107,6 +109,7 @@ LOSSES = {
 }
 
 
+@held_arrays("width")
 @dataclass(frozen=True)
 class Kernel:
     """How far a residual may go before its entry loses weight.

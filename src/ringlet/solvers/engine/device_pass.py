@@ -16,9 +16,9 @@ from ringlet.arrays import Sender
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import unfold
 from ringlet.robust import Kernel
-from ringlet.solvers.engine.block_arrays import FreshArrays
-from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Readable, Weights
+from ringlet.solvers.engine.block_work import BlockMath, BlockWork, PassInputs, Readable, Weights
 from ringlet.solvers.engine.core_plan import CorePlan, plan_core
+from ringlet.solvers.engine.fresh_arrays import FreshArrays, TracedMath
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import Block, DeviceSource, Source
@@ -92,7 +92,7 @@ class DevicePass:
         self._mapper: Mapper = resources.mapper if place.on_host else map
         self._resources = resources
         others = [core[:, :0, :] if k == mode else place.put(core) for k, core in enumerate(cores)]
-        self._inputs = PassInputs(sketch.index, others, plan, dtype.type(1.0 / data_range))
+        self._inputs = PassInputs(sketch.index, others, plan, float(dtype.type(1.0 / data_range)))
         self._rows = place.put(self.rows)
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
@@ -144,8 +144,8 @@ class DevicePass:
 
     def _each(self, plan: CorePlan, compute: Callable[..., Result]) -> Iterable[Result]:
         """What every piece contributes, in the order of the pieces; `compute` is a method of `BlockWork`."""
-        arrays = FreshArrays(self._place.xp)
-        work = BlockWork(self._entries, replace(self._inputs, plan=plan), self._rows, self._resources, arrays)
+        math = TracedMath(BlockMath(FreshArrays(self._place.xp), self._resources.part))
+        work = BlockWork(self._entries, replace(self._inputs, plan=plan), self._rows, self._resources, math)
         return self._mapper(partial(compute, work), plan.pieces)
 
     def _joined(self, plan: CorePlan, pieces: Sequence[Any]) -> Any:

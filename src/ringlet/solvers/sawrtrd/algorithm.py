@@ -163,7 +163,7 @@ class Algorithm:
             penalty, solve = self._scaling(state, grams, sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
                 data = engine.pass_over(sketch, k, state.plan)
-                search = self._search(state, sketch, penalty, k)
+                search = self._search(sketch, penalty) if state.plan.cores[k].searched_one_of > 1 else None
                 rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper, search)  # A_k + eta h
         if rows is None:
             return state, grams, CoreReport(pilot, moved=False)
@@ -274,7 +274,8 @@ class Algorithm:
         grams, place = (resources.grams(sketch.cores), sketch.mode) if local else (grams, k)
         with self.engine.resources.part("Gram"):
             gram = grams.without(place)  # G_k = S_k^T S_k
-        level = gram.trace() / gram.size
+        unknowns = state.cores[k].shape[0] * state.cores[k].shape[2]
+        level = gram.trace() / unknowns
         if not (isfinite(level) and level > 0.0):
             return None, None
         trusted = pilot.mean_weight * (survey.observed / prod(shape))
@@ -289,17 +290,17 @@ class Algorithm:
             scale: Solve = DeviceSolve(gram, ridge, smooth, exact)
             return CorePenalty(ridge, smooth, there, mean=mean, xp=grams.xp), scale
         if exact:  # all cores and sweeps use this memory for G: new pages would cost as much as filling them
-            room = np.asarray(resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8")), np.float64)
+            room = np.asarray(resources.workspace.array("Gram", (unknowns, unknowns), np.dtype("f8")), np.float64)
         solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
 
-    def _search(self, state: FitState, sketch: Sketch, penalty: Penalty | None, k: int) -> PartialSearch | None:
+    def _search(self, sketch: Sketch, penalty: Penalty | None) -> PartialSearch | None:
         """How to search some slices only; None: all are searched. A sketch may be smaller than planned."""
-        planned = state.plan.cores[k].searched_one_of
-        if planned == 1 or self.engine.resources.device is not None or not isinstance(penalty, CorePenalty):
+        if self.engine.resources.device is not None or not isinstance(penalty, CorePenalty):
             return None
-        return PartialSearch(min(planned, searched_one_of(prod(sketch.sizes), sketch.sizes[k])), penalty.shares)
+        one_of = searched_one_of(prod(sketch.sizes), sketch.sizes[sketch.mode])
+        return PartialSearch(one_of, penalty.shares)
 
     def _few_columns(self, rank: tuple[int, ...], k: int) -> int | None:
         """The columns of data in memory that a slice needs, if these are fewer than the solver asks for."""
