@@ -8,7 +8,7 @@ gradient while it is in the cache.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isinf
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ from ringlet.solvers.engine.subchain import Operator, Resources, build_operator
 from ringlet.sources import Block
 
 __all__ = ["BlockWork", "PassInputs", "Readable", "Weights", "block_to_read"]
+
+Slices: TypeAlias = slice | NDArray[np.intp]  # of mode k
 
 
 class Readable(Protocol):
@@ -75,11 +77,15 @@ class Weights:
     kept : dict or None
         Written by the gradient and read by the line search: the weights of every block by where it begins and ends,
         None if all are one. Those of blocks that are not there are computed again.
+    one_of : int
+        1: the line search uses all slices. Otherwise it skips slices along which the direction is zero, and about one
+        of this number is left. Nothing is kept then: fewer rows in a product may change the last bits of the others.
     """
 
     kernel: Kernel
     room: Floats | None = None
     kept: dict[tuple[int, int], Any] | None = None
+    one_of: int = 1
 
 
 class BlockWork:
@@ -156,13 +162,20 @@ class BlockWork:
         operator, math, width = self._operator_for(piece), *self._kernel(weights)
         compute, total = self._arrays.traced(BlockMath.curvature), 0.0
         for block in piece.blocks:
+            slices: Slices = block.slices
+            if weights.one_of > 1:
+                moving = np.flatnonzero(direction[block.slices].any(axis=1))
+                if not moving.size:
+                    continue
+                slices = block.slices.start + moving
             if weights.kept is not None and (block.first, block.stop) in weights.kept:
                 factors = weights.kept[block.first, block.stop]
             else:
-                entries, residuals = self._residuals(operator, block.slices, piece.tile)
+                entries, residuals = self._residuals(operator, slices, piece.tile)
                 room = self._room(block, weights)
+                room = room if weights.one_of == 1 else room[: len(residuals)]
                 factors = self._arrays.traced(BlockMath.weights)(math, residuals, entries, width, room)
-            total += compute(math, operator, direction[block.slices, :], factors)
+            total += compute(math, operator, direction[slices, :], factors)
         return total
 
     def residuals(self, piece: Piece) -> list[Any]:
@@ -177,7 +190,7 @@ class BlockWork:
                 found.append(residuals[entries.observed])
         return found
 
-    def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Entries, Any]:
+    def _residuals(self, operator: Operator, block: Slices, tile: slice | None) -> tuple[Entries, Any]:
         """A block of slices, and ``E = X - A S^T`` of it."""
         entries, compute = self._read(block, tile), self._arrays.traced(BlockMath.residuals)
         return entries, compute(self._math, operator, self._rows[block, :], entries)
@@ -196,7 +209,7 @@ class BlockWork:
             return weights.room[block.first : block.stop].reshape(count, -1)
         return self._arrays.array("weights", (count, (block.stop - block.first) // count), self._rows.dtype)
 
-    def _read(self, block: slice, tile: slice | None) -> Entries:
+    def _read(self, block: Slices, tile: slice | None) -> Entries:
         """A block of slices of the data, or of a tile of them."""
         plan, row_weights = self._plan, self._inputs.row_weights
         with self._part("gather"):
@@ -218,7 +231,7 @@ class BlockWork:
 
 
 def block_to_read(
-    plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: slice, tile: slice | None
+    plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: Slices, tile: slice | None
 ) -> Block:
     """Indices of every mode that some slices of mode k read from a source of this shape: all columns, or one tile.
 
@@ -226,7 +239,7 @@ def block_to_read(
     """
     chosen: list[slice | NDArray[np.intp]] = []
     for mode, (indices, length) in enumerate(zip(index, shape, strict=True)):
-        within = slice(0, len(indices))
+        within: Slices = slice(0, len(indices))
         if mode == plan.mode:
             within = slices
         elif mode == plan.tile_mode and tile is not None:

@@ -30,11 +30,20 @@ from ringlet.ring.chain import Core, balanced_cores, refold
 from ringlet.ring.gram import relative_change
 from ringlet.robust import Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
+from ringlet.solvers.engine.core_plan import searched_one_of
 from ringlet.solvers.engine.device_gram import DeviceSum
 from ringlet.solvers.engine.device_solve import DeviceSolve
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
-from ringlet.solvers.engine.scaled_step import CorePenalty, Penalties, Penalty, Solve, scaled_step, solver_of
+from ringlet.solvers.engine.scaled_step import (
+    CorePenalty,
+    PartialSearch,
+    Penalties,
+    Penalty,
+    Solve,
+    scaled_step,
+    solver_of,
+)
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
@@ -43,6 +52,7 @@ from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_star
 __all__ = ["Algorithm", "CoreReport", "FitState"]
 
 _IDLE_SWEEPS = 3  # sweeps on samples with data in which no core moves; then the fit ends
+_RIDGE_OF_ROUGH = 1e-3  # least ridge beside which rounding Gram matrices to the cores' precision does not matter
 _ENTRIES_PER_UNKNOWN = 20  # observed entries of a slice for each of its unknowns: enough while a ring is small,
 _LEAST_ENTRIES = 1 << 18  # and at least this number of entries in all, observed or not: fewer would cost hardly less
 
@@ -120,7 +130,7 @@ class Algorithm:
 
     def sweep(self, state: FitState, number: int) -> tuple[FitState, SweepReport]:
         """Update every core once, in a sweep of this number."""
-        grams, reports, order = self.engine.resources.grams(state.cores), [], len(state.cores)
+        grams, reports, order = self.grams(state), [], len(state.cores)
         for k in range(order):
             then: Moment | None = (number, k + 1)  # the update that follows
             if k + 1 == order:
@@ -153,13 +163,20 @@ class Algorithm:
             penalty, solve = self._scaling(state, grams, sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
                 data = engine.pass_over(sketch, k, state.plan)
-                rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper)  # A_k + eta h
+                search = self._search(state, sketch, penalty, k)
+                rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper, search)  # A_k + eta h
         if rows is None:
             return state, grams, CoreReport(pilot, moved=False)
         before, _, after = state.cores[k].shape
         core = refold(rows, before, after, grams.xp)
         state = replace(state, cores=(*state.cores[:k], grams.host(core), *state.cores[k + 1 :]))
         return state, grams.with_core(k, core), CoreReport(pilot, moved=True)
+
+    def grams(self, state: FitState) -> GramChain:
+        """The Gram matrices of the ring; as exact as solves need them where there is a ridge and data are near zero."""
+        chain, ridge = self.engine.resources.grams(state.cores), state.penalties.ridge
+        shifted = (ridge is None or ridge >= _RIDGE_OF_ROUGH) and self.scale.level == 1.0
+        return chain.rough() if shifted and self.settings.solve == "auto" else chain
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """End a sweep: the state from which the next one begins, and a report to the driver."""
@@ -276,6 +293,13 @@ class Algorithm:
         solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
+
+    def _search(self, state: FitState, sketch: Sketch, penalty: Penalty | None, k: int) -> PartialSearch | None:
+        """How to search some slices only; None: all are searched. A sketch may be smaller than planned."""
+        planned = state.plan.cores[k].searched_one_of
+        if planned == 1 or self.engine.resources.device is not None or not isinstance(penalty, CorePenalty):
+            return None
+        return PartialSearch(min(planned, searched_one_of(prod(sketch.sizes), sketch.sizes[k])), penalty.shares)
 
     def _few_columns(self, rank: tuple[int, ...], k: int) -> int | None:
         """The columns of data in memory that a slice needs, if these are fewer than the solver asks for."""
