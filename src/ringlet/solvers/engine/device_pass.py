@@ -84,7 +84,7 @@ class DevicePass:
         self.rows = unfold(cores[mode], xp=np if self._host else place.xp)
         dtype = self.rows.dtype if self._host else place.numpy_dtype(cores[mode])
         plan = plan_core(sketch.sizes, tuple([core.shape[0] for core in cores]), mode)
-        self._entries: Readable = _Sent(source, Sender(place))
+        self._entries: Readable = _Sent(source, device.send)
         if isinstance(source, DeviceSource):
             self._entries = _Placed(source)
         self._place, self._memory, self._whole_plan = place, device.memory, device.memory.entries
