@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringlet.local.layout import Layout, Tile
 from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales
 from ringlet.local.neighbours import Array32, Predictions, agreeing_pairs, neighbour_predictions
 from ringlet.local.outlier_model import OutlierModel
+from ringlet.local.sides import SIDE_REACH, agreeing_sides
 from ringlet.local.stacking import Stack
 from ringlet.local.window import Window
 from ringlet.ring.arrays import Mapper
@@ -168,12 +170,34 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
     weights, calm = np.empty_like(nearest), np.empty_like(nearest)
 
     def work(tile: Tile) -> None:
-        variance = scale.variance(tile)
-        weights[tile.inner], calm[tile.inner] = judging.judge(nearest[tile.inner], variance, tile)
+        here, variance = nearest[tile.inner], scale.variance(tile)
+        errors = _beside_edges(window, here, trust.weights, judging.single, tile)
+        squares = np.maximum(here * here, _TINY)
+        in_scale = np.where(errors == here, np.float32(1), np.minimum(variance * np.float32(_WIDER**2) / squares, 1))
+        weights[tile.inner], precise = judging.judge(errors, variance, tile)
+        calm[tile.inner] = precise * in_scale
 
     for _ in mapper(work, window.layout.tiles(SCALE_RADIUS)):
         pass
     return Trust(weights, calm)
+
+
+def _beside_edges(window: Window, nearest: Array32, weights: Array32, single: NDArray[np.bool_], tile: Tile) -> Array32:
+    """Errors of a tile's entries; where neighbours on one side are nearer to an entry, those of their mean.
+
+    Scales are those of the other predictions. Values of wrong entries are left out: salt beside a white object agrees
+    with it.
+    """
+    errors, residuals = nearest.copy(), window.residuals[tile.inner]
+    open_to_sides = single[window.cells[tile.inner]]
+    near = window.layout.with_halo(tile, SIDE_REACH)
+    around = window.residuals[near.outer], window.ring[near.outer], weights[near.outer]
+    for other, spread in agreeing_sides(*around, window.layout.modes.ordered, near.core):
+        np.subtract(residuals, other, out=other)
+        spread += other * other
+        np.copyto(errors, other, where=(spread < errors * errors) & open_to_sides)
+    errors *= window.observed[tile.inner]
+    return errors
 
 
 class _Judging:
@@ -181,6 +205,7 @@ class _Judging:
 
     def __init__(self, window: Window, this: Round) -> None:
         outliers = this.outliers
+        self.single = ~outliers.atoms
         widths = np.minimum(outliers.widths / window.unit, _MOST)
         self._window, self._tail = window, this.tail
         self._odds = np.clip((1 - outliers.share) / np.maximum(outliers.masses, 1 / _MOST), 0, _MOST)

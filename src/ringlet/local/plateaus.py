@@ -12,7 +12,15 @@ from ringlet.local.neighbours import Array32, pair_sums, shifted
 from ringlet.local.outlier_model import MOST_ATOM, OutlierModel
 from ringlet.local.window import Entries, Window
 
-__all__ = ["REACH", "Structure", "counted_around", "find_structure", "first_trust", "least_neighbour_share", "only_scattered"]
+__all__ = [
+    "REACH",
+    "Structure",
+    "counted_around",
+    "find_structure",
+    "first_trust",
+    "least_neighbour_share",
+    "only_scattered",
+]
 
 Marked = tuple[NDArray[np.bool_], NDArray[np.bool_] | None]  # some entries, and all that are observed; None: all are
 
