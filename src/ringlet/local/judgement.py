@@ -172,8 +172,8 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
     def work(tile: Tile) -> None:
         here, variance = nearest[tile.inner], scale.variance(tile)
         errors = _beside_edges(window, here, trust.weights, judging.single, tile)
-        squares = np.maximum(here * here, _TINY)
-        in_scale = np.where(errors == here, np.float32(1), np.minimum(variance * np.float32(_WIDER**2) / squares, 1))
+        most = np.maximum(variance * np.float32(_WIDER**2), _TINY)  # squared error that counts in full
+        in_scale = np.where(errors == here, np.float32(1), most / np.maximum(here * here, most))
         weights[tile.inner], precise = judging.judge(errors, variance, tile)
         calm[tile.inner] = precise * in_scale
 
