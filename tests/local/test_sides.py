@@ -13,8 +13,11 @@ def test_sides_are_the_corners_of_a_window():
     values = np.where(np.add.outer(np.arange(14), np.arange(11)) > 11, 200.0, 50.0).astype(np.float32)
     values += rng.normal(0, 1, values.shape).astype(np.float32)
     weights, ring = rng.choice([0, 0.8, 1], values.shape).astype(np.float32), rng.random(values.shape, np.float32)
-    core = (slice(2, -2), slice(2, -2))
-    sides = list(agreeing_sides(values - ring, ring, weights, (0, 1), core))
+    places = tuple(2 + place.ravel() for place in np.indices((10, 7)))
+    sides = [
+        (mean.reshape(10, 7), variance.reshape(10, 7))
+        for mean, variance in agreeing_sides(values - ring, ring, weights, (0, 1), places)
+    ]
     assert len(sides) == 4
     used = 0
     for row, column in np.ndindex(10, 7):
@@ -35,7 +38,7 @@ def test_sides_are_the_corners_of_a_window():
 
 def test_without_ordered_modes_there_are_no_sides():
     row = np.ones((3, 4), np.float32)
-    assert list(agreeing_sides(row, row, row, (), (slice(None), slice(None)))) == []
+    assert list(agreeing_sides(row, row, row, (), (np.array([1]), np.array([2])))) == []
 
 
 def test_entries_beside_an_edge_are_believed():

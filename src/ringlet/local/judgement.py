@@ -34,6 +34,7 @@ _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where values are frequent: there is little noise, no right entry shall be lost
 _LEAST_SCALE = 0.5  # of the step between values: rounding errors
+_DOUBTFUL = 4.0  # squared error in variances: nearer entries are believed anyway
 _FARTHEST_SCORE, _STEPS = 100, 64  # of a table of masses, and steps to one: what is farther off is as wrong or right
 _FAR = 1e4  # squared errors in variances; what is farther off is as wrong
 _TINY = np.float32(1e-30)
@@ -171,33 +172,43 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
 
     def work(tile: Tile) -> None:
         here, variance = nearest[tile.inner], scale.variance(tile)
-        errors = _beside_edges(window, here, trust.weights, judging.single, tile)
-        most = np.maximum(variance * np.float32(_WIDER**2), _TINY)  # squared error that counts in full
-        in_scale = np.where(errors == here, np.float32(1), most / np.maximum(here * here, most))
+        far = here * here > np.float32(_DOUBTFUL) * variance
+        far &= judging.single[window.cells[tile.inner]]
+        places, errors = _beside_edges(window, here, trust.weights, far, tile)
+        most = np.maximum(variance[places] * np.float32(_WIDER**2), _TINY)  # squared error that counts in full
+        in_scale = most / np.maximum(np.square(here[places]), most)
         weights[tile.inner], precise = judging.judge(errors, variance, tile)
-        calm[tile.inner] = precise * in_scale
+        precise[places] *= in_scale
+        calm[tile.inner] = precise
 
     for _ in mapper(work, window.layout.tiles(SCALE_RADIUS)):
         pass
     return Trust(weights, calm)
 
 
-def _beside_edges(window: Window, nearest: Array32, weights: Array32, single: NDArray[np.bool_], tile: Tile) -> Array32:
-    """Errors of a tile's entries; where neighbours on one side are nearer to an entry, those of their mean.
+def _beside_edges(
+    window: Window, nearest: Array32, weights: Array32, far: NDArray[np.bool_], tile: Tile
+) -> tuple[tuple[NDArray[np.intp], ...], Array32]:
+    """Errors of a tile's entries; where neighbours on one side are nearer to one that is far, that of their mean: where.
 
     Scales are those of the other predictions. Values of wrong entries are left out: salt beside a white object agrees
     with it.
     """
-    errors, residuals = nearest.copy(), window.residuals[tile.inner]
-    open_to_sides = single[window.cells[tile.inner]]
-    near = window.layout.with_halo(tile, SIDE_REACH)
+    near, places = window.layout.with_halo(tile, SIDE_REACH), np.nonzero(far)
+    if not places[0].size:
+        return places, nearest
+    outside = tuple(place + part.start for place, part in zip(places, near.core, strict=True))
     around = window.residuals[near.outer], window.ring[near.outer], weights[near.outer]
-    for other, spread in agreeing_sides(*around, window.layout.modes.ordered, near.core):
+    residuals, old = window.residuals[tile.inner][places], nearest[places]
+    errors = old.copy()
+    for other, spread in agreeing_sides(*around, window.layout.modes.ordered, outside):
         np.subtract(residuals, other, out=other)
         spread += other * other
-        np.copyto(errors, other, where=(spread < errors * errors) & open_to_sides)
-    errors *= window.observed[tile.inner]
-    return errors
+        np.copyto(errors, other, where=spread < errors * errors)
+    changed = errors != old
+    places, result = tuple(place[changed] for place in places), nearest.copy()
+    result[places] = errors[changed]
+    return places, result
 
 
 class _Judging:

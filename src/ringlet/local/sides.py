@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringlet.local.neighbours import Array32, shifted
 
@@ -15,9 +16,9 @@ _UNUSED = np.float32(1e30)  # variance of a side that does not count
 
 
 def agreeing_sides(
-    residuals: Array32, ring: Array32, weights: Array32, modes: Sequence[int], core: tuple[slice, ...]
+    residuals: Array32, ring: Array32, weights: Array32, modes: Sequence[int], places: tuple[NDArray[np.intp], ...]
 ) -> Iterator[tuple[Array32, Array32]]:
-    """The mean of the data on each side of every entry, less the ring, and their variance around the mean.
+    """The mean of the data on each side of some entries, less the ring, and their variance around the mean.
 
     The data are compared, not the ring's errors: across an edge that the ring does not hold these change from entry to
     entry, also where the data are even. Of two modes there are four sides, the corners of a window, with eight
@@ -28,28 +29,29 @@ def agreeing_sides(
     residuals, ring, weights : float32 arrays
         Data less the ring, the ring, and how far entries are trusted.
     modes : sequence of int
-    core : tuple of slice
-        The part of the entries that are predicted.
+    places : tuple of int arrays
+        Indices of the entries, one array for each mode.
 
     Examples
     --------
-    >>> row, whole = np.array([1, 1, 1, 9, 8, 9, 8], np.float32), (slice(None),)
-    >>> sides = agreeing_sides(row - 4, np.full_like(row, 4), np.ones_like(row), (0,), whole)
-    >>> [(round(float(mean[2]), 1), round(float(variance[2]), 1)) for mean, variance in sides]
-    [(-3.0, 0.0), (4.5, 0.2)]
+    >>> row = np.array([1, 1, 1, 9, 8, 9, 8], np.float32)
+    >>> sides = agreeing_sides(row - 4, np.full_like(row, 4), np.ones_like(row), (0,), (np.array([2]),))
+    >>> [(round(float(mean[0]), 1), round(float(variance[0]), 1)) for mean, variance in sides]
+    [(-3.0, 0.0), (4.5, 1.0000000150474662e+30)]
     """
     if not modes:
         return
-    inside = (slice(None), *core)
     values = residuals + ring
     own = np.stack([weights, weights * values, weights * values * values])
-    corners = [sums[inside] - own[inside] for sums in _corners(own, [mode + 1 for mode in modes])]
+    here = (slice(None), *places)
+    alone, offset = own[here], ring[places]
+    corners = [sums[here] - alone for sums in _corners(own, [mode + 1 for mode in modes])]
     usual = _moments(sum(corners[1:], corners[0].copy()))[1]
     usual *= _CALM
     for sums in corners:
         mean, variance = _moments(sums)
         variance += (variance > usual) * _UNUSED
-        mean -= ring[core]
+        mean -= offset
         yield mean, variance
 
 
