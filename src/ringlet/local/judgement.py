@@ -189,7 +189,7 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
 def _beside_edges(
     window: Window, nearest: Array32, weights: Array32, far: NDArray[np.bool_], tile: Tile
 ) -> tuple[tuple[NDArray[np.intp], ...], Array32]:
-    """Errors of a tile's entries; where neighbours on one side are nearer to one that is far, that of their mean: where.
+    """Where neighbours on one side are nearer to an entry that is far, and all errors, with those of their mean there.
 
     Scales are those of the other predictions. Values of wrong entries are left out: salt beside a white object agrees
     with it.

@@ -98,7 +98,7 @@ def only_scattered(outliers: OutlierModel, sample: Sequence[Entries]) -> Outlier
     >>> first = outliers_of_values(values.ravel())
     >>> then = only_scattered(first, [Entries(values, None, values)])
     >>> first.masses[first.atoms].round(2), then.masses[then.atoms].round(2)
-    (array([0.11, 0.06]), array([0.07]))
+    (array([0.11, 0.06]), array([0.01, 0.06]))
     """
     parts = np.ones(outliers.masses.size)
     long = [mode for mode, length in enumerate(sample[0].values.shape) if length >= SHORTEST]

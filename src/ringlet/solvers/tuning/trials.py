@@ -74,7 +74,7 @@ class Trials:
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """Where the update of one core leads from a state."""
-        grams = self.algorithm.engine.resources.grams(state.cores)
+        grams = self.algorithm.grams(state)
         return self.algorithm.update(state, grams, (number + trial * _TRIALS, mode))[0]
 
     def tuned(
@@ -86,7 +86,7 @@ class Trials:
         parameter for every mode that has one.
         """
         algorithm, validator, state, helped, reports = self.algorithm, self.validator, before.state, False, []
-        grams, exact = algorithm.engine.resources.grams(state.cores), self.error(before) < _EXACT
+        grams, exact = algorithm.grams(state), self.error(before) < _EXACT
         for mode in range(len(state.cores)):
             moment, then = (number, mode), (number, mode + 1) if mode + 1 < len(state.cores) else None
             best = algorithm.update(state, grams, moment, then)
