@@ -1,6 +1,7 @@
 """Predictions from one side of an entry: at an edge it agrees with the neighbours on its own side of it."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,8 +44,8 @@ def agreeing_sides(
         return
     values = residuals + ring
     own = np.stack([weights, weights * values, weights * values * values])
-    here = (slice(None), *places)
-    alone, offset = own[here], ring[places]
+    here: tuple[Any, ...] = (slice(None), *places)
+    alone, offset = own[here], ring[here[1:]]
     corners = [sums[here] - alone for sums in _corners(own, [mode + 1 for mode in modes])]
     usual = _moments(sum(corners[1:], corners[0].copy()))[1]
     usual *= _CALM
