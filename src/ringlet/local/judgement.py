@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.local.layout import Layout, Tile
 from ringlet.local.local_scale import SCALE_RADIUS, LocalScale, SliceScales
 from ringlet.local.neighbours import Array32, Predictions, agreeing_pairs, neighbour_predictions
 from ringlet.local.outlier_model import OutlierModel
-from ringlet.local.sides import SIDE_REACH, agreeing_sides
 from ringlet.local.stacking import Stack
 from ringlet.local.window import Window
 from ringlet.ring.arrays import Mapper
@@ -34,7 +32,6 @@ _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where values are frequent: there is little noise, no right entry shall be lost
 _LEAST_SCALE = 0.5  # of the step between values: rounding errors
-_DOUBTFUL = 4.0  # squared error in variances: nearer entries are believed anyway
 _FARTHEST_SCORE, _STEPS = 100, 64  # of a table of masses, and steps to one: what is farther off is as wrong or right
 _FAR = 1e4  # squared errors in variances; what is farther off is as wrong
 _TINY = np.float32(1e-30)
@@ -171,44 +168,12 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
     weights, calm = np.empty_like(nearest), np.empty_like(nearest)
 
     def work(tile: Tile) -> None:
-        here, variance = nearest[tile.inner], scale.variance(tile)
-        far = here * here > np.float32(_DOUBTFUL) * variance
-        far &= judging.single[window.cells[tile.inner]]
-        places, errors = _beside_edges(window, here, trust.weights, far, tile)
-        most = np.maximum(variance[places] * np.float32(_WIDER**2), _TINY)  # squared error that counts in full
-        in_scale = most / np.maximum(np.square(here[places]), most)
-        weights[tile.inner], precise = judging.judge(errors, variance, tile)
-        precise[places] *= in_scale
-        calm[tile.inner] = precise
+        variance = scale.variance(tile)
+        weights[tile.inner], calm[tile.inner] = judging.judge(nearest[tile.inner], variance, tile)
 
     for _ in mapper(work, window.layout.tiles(SCALE_RADIUS)):
         pass
     return Trust(weights, calm)
-
-
-def _beside_edges(
-    window: Window, nearest: Array32, weights: Array32, far: NDArray[np.bool_], tile: Tile
-) -> tuple[tuple[NDArray[np.intp], ...], Array32]:
-    """Where neighbours on one side are nearer to an entry that is far, and all errors, with those of their mean there.
-
-    Scales are those of the other predictions. Values of wrong entries are left out: salt beside a white object agrees
-    with it.
-    """
-    near, places = window.layout.with_halo(tile, SIDE_REACH), np.nonzero(far)
-    if not places[0].size:
-        return places, nearest
-    outside = tuple(place + part.start for place, part in zip(places, near.core, strict=True))
-    around = window.residuals[near.outer], window.ring[near.outer], weights[near.outer]
-    residuals, old = window.residuals[tile.inner][places], nearest[places]
-    errors = old.copy()
-    for other, spread in agreeing_sides(*around, window.layout.modes.ordered, outside):
-        np.subtract(residuals, other, out=other)
-        spread += other * other
-        np.copyto(errors, other, where=spread < errors * errors)
-    changed = errors != old
-    places, result = tuple(place[changed] for place in places), nearest.copy()
-    result[places] = errors[changed]
-    return places, result
 
 
 class _Judging:
@@ -216,7 +181,6 @@ class _Judging:
 
     def __init__(self, window: Window, this: Round) -> None:
         outliers = this.outliers
-        self.single = ~outliers.atoms
         widths = np.minimum(outliers.widths / window.unit, _MOST)
         self._window, self._tail = window, this.tail
         self._odds = np.clip((1 - outliers.share) / np.maximum(outliers.masses, 1 / _MOST), 0, _MOST)
