@@ -89,12 +89,16 @@ class Trials:
         grams, exact = algorithm.engine.resources.grams(state.cores), self.error(before) < _EXACT
         for mode in range(len(state.cores)):
             moment, then = (number, mode), (number, mode + 1) if mode + 1 < len(state.cores) else None
-            best = algorithm.update(state, grams, moment, then)
             given, penalties = state.penalties, None
             if mode in due:
                 penalties = tuned.changed(due[mode], given, before.parameters, exact=exact)
+            look = algorithm.look(state, grams, moment, then)
+            best = algorithm.updated(state, grams, look, again=penalties is not None)
             if penalties is not None:
-                other = algorithm.update(_with_penalties(state, penalties), grams, moment, then)
+                changed = _with_penalties(state, penalties)
+                if penalties.width != given.width:
+                    look = algorithm.look(changed, grams, moment, then)
+                other = algorithm.updated(changed, grams, look)
                 verdict = validator.compare(*[validator.residuals(one[0].cores) for one in (other, best)])
                 if tuned.answer(due[mode], given, penalties, verdict.certainty):
                     best, helped = other, True
