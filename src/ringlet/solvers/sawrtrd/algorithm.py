@@ -300,7 +300,8 @@ class Algorithm:
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
         shares = (survey.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
-        profile, exact, room = resources.profile, state.plan.cores[k].solve.exact, None
+        planned, profile, room = state.plan.cores[k].solve, resources.profile, None
+        exact = planned.exact_smooth if smooth else planned.exact
         if isinstance(gram, DeviceSum):
             put, mean = gram.place.put, float(shares.mean())
             scale: Solve = DeviceSolve(gram, ridge, smooth, exact)

@@ -109,30 +109,34 @@ class EntryWeights:
             may_change = policy.readmits and path.at.counting is Counting.BELIEVED and judgement.doubts
         if not may_change:
             return path
-        start, changed, found = replace(path.now.state, narrowest=0.0), self.counted(path, counting), []
+        changed = self.counted(path, counting)
         algorithm = changed.trials.algorithm
         survey, far = algorithm.problem.survey, _HOPELESS * algorithm.scale.data_range
         if counting is Counting.ALIKE and survey.maximum - survey.minimum >= far:
             return path
-        for one in (path, changed):
-            now = one.trials.swept(start, number, Trial.COUNTING, policy.counting_sweeps)
+        start = replace(path.now, state=replace(path.now.state, narrowest=0.0))
+        usual, other, lead = replace(path, now=start), replace(changed, now=start), 0.0
+        for trial in range(Trial.COUNTING, Trial.COUNTING + policy.counting_sweeps):
+            usual, other = (replace(one, now=one.trials.swept(one.now.state, number, trial)) for one in (usual, other))
+            lead = self._lead(other, usual)
+            if judgement is not None and lead < -policy.sure:  # more sweeps do not change that
+                break
+        for one in (usual, other):
             one.trials.algorithm.engine.close()
-            found.append(replace(one, now=now))
-        usual, other = found
-        return other if self._better(other, usual) else usual
+        return other if lead > 0 else usual
 
-    def _better(self, other: Path, usual: Path) -> bool:
-        """Whether another way to count entries is so much better than the usual one that the path takes it.
+    def _lead(self, other: Path, usual: Path) -> float:
+        """By how much another way to count entries is better than the usual one, less what a path that takes it asks.
 
         The error at all held-out entries decides, the doubted ones included: wrong entries cannot be predicted, and a
-        ring that has learned some is worse at all others.
+        ring that has learned some is worse at all others. In dB before a judgement, in standard errors after it.
         """
         policy, judgement = self.policy, usual.judgement
         if judgement is None:
-            return usual.trials.compare(other.now, usual.now).gain >= policy.least_squares_gain_db
+            return usual.trials.compare(other.now, usual.now).gain - policy.least_squares_gain_db
         residuals = other.now.residuals, usual.now.residuals
         certainty = self.unjudged.certainty_with_doubted(*residuals, judgement.weights)
-        return certainty > (policy.sure if other.at.counting is Counting.WEIGHED else -policy.no_worse)
+        return certainty - (policy.sure if other.at.counting is Counting.WEIGHED else -policy.no_worse)
 
     def counted(self, path: Path, counting: Counting) -> Path:
         """Go on with the entries that count; in the last sweeps those that were held out are among them."""

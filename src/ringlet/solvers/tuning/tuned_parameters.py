@@ -98,7 +98,7 @@ def refined(penalties: Penalties, factors: Sequence[int]) -> Penalties:
     Penalties(ridge=0.1, smooth=(0.0, 0.12), width=1.0)
     """
     smooth = zip(penalties.smooth, factors, strict=True)
-    return Penalties(penalties.ridge, tuple(min(strength * factor**2, _SMOOTH_MOST) for strength, factor in smooth))
+    return Penalties(penalties.ridge, tuple(min(strength * factor, _SMOOTH_MOST) for strength, factor in smooth))
 
 
 @dataclass(frozen=True)
