@@ -60,11 +60,15 @@ class EntryWeights:
             return False
         return (last == inf or 20 * log10(last / error) >= self.policy.rejudging_db) and self._in_time(path)
 
+    @property
+    def large(self) -> bool:
+        """Whether there are so many entries that a last ring is not swept on for long."""
+        return prod(self.held.whole.source.shape) > self.policy.last_judging_entries
+
     def may_judge_last(self, path: Path) -> bool:
         """Whether entries are judged once more before the last sweeps."""
         whole, policy = self.held.whole, self.policy
-        small = prod(whole.source.shape) <= policy.last_judging_entries
-        most = policy.judgements if whole.choice is None else int(small)
+        most = policy.judgements if whole.choice is None else int(not self.large)
         return self.judge is not None and path.at.judgements < most and self._in_time(path)
 
     def may_judge_finally(self, path: Path) -> bool:
@@ -72,7 +76,7 @@ class EntryWeights:
         judge, whole = self.judge, self.held.whole
         if judge is None or not judge.at_once or whole.choice is None or self.held.guided:
             return False
-        return path.judgement is not None and prod(whole.source.shape) > self.policy.last_judging_entries
+        return path.judgement is not None and self.large
 
     def _in_time(self, path: Path) -> bool:
         """Whether judging, and the next sweep on what is judged for it, will end by the deadline."""
@@ -115,12 +119,13 @@ class EntryWeights:
         if counting is Counting.ALIKE and survey.maximum - survey.minimum >= far:
             return path
         start = replace(path.now, state=replace(path.now.state, narrowest=0.0))
-        usual, other, lead = replace(path, now=start), replace(changed, now=start), 0.0
+        usual, other = replace(path, now=start), replace(changed, now=start)
+        lead = self._lead(other, usual)
         for trial in range(Trial.COUNTING, Trial.COUNTING + policy.counting_sweeps):
-            usual, other = (replace(one, now=one.trials.swept(one.now.state, number, trial)) for one in (usual, other))
-            lead = self._lead(other, usual)
-            if judgement is not None and lead < -policy.sure:  # more sweeps do not change that
-                break
+            usual = replace(usual, now=usual.trials.swept(usual.now.state, number, trial))
+            if judgement is None or lead >= -policy.sure:  # else more sweeps do not change that
+                other = replace(other, now=other.trials.swept(other.now.state, number, trial))
+                lead = self._lead(other, usual)
         for one in (usual, other):
             one.trials.algorithm.engine.close()
         return other if lead > 0 else usual
