@@ -1,4 +1,4 @@
-"""Gram matrices of the subchains of a ring (FGMC), from transfer matrices. Pure maths, always in float64.
+"""Gram matrices of the subchains of a ring (FGMC), from transfer matrices. Pure maths, in float64.
 
 The transfer matrix of a core is ``T[(a,a'),(b,b')] = sum_i Z[a,i,b] Z[a',i,b']``. The Gram matrix of the subchain
 without core k is the chain of the other transfer matrices, with its axes regrouped. Two observations keep it cheap:
@@ -6,6 +6,9 @@ without core k is the chain of the other transfer matrices, with its axes regrou
 * the chain is opened at the narrowest bond of the ring (rank c), so that all partial products have only c^2 rows, and
   by symmetry only c(c+1)/2 of them are stored;
 * a partial product can pass through a core without the core's transfer matrix ever being formed.
+
+Where a Gram matrix only scales a gradient, and there is a ridge, partial products may pass through wide cores in the
+precision of these.
 """
 
 from collections import deque
@@ -19,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.chain import Core, unfold
 
 __all__ = [
@@ -38,6 +41,7 @@ _ROWS = 256  # rows that are multiplied at once
 _SHARED_ENTRIES = 1 << 16  # entries of a matrix below which one product is faster than waking threads
 _SMALL_PRODUCTS = 4  # times slower is an operation of many small products than of a large one
 _PASSING_ENTRIES = 1 << 19  # entries of slices and partial products at once: they stay in the cache
+_WIDE = 1024  # numbers in a slice of a core from which on passing through it takes long
 COMPARED_SLICES = 1024  # of the last mode, at most, that the stop rule compares
 
 
@@ -155,6 +159,7 @@ class GramChain:
     """
 
     xp: Any = np  # the library of the cores
+    _rough = False
 
     def __init__(self, cores: Sequence[Core], mapper: Mapper = map) -> None:
         order = len(cores)
@@ -186,6 +191,13 @@ class GramChain:
         chain._transfer = [*self._transfer[:at], None, *self._transfer[at + 1 :]]
         chain._prefix = [*self._prefix[: at + 1], *[None] * (order - at - 1)]
         chain._suffix = [*[None] * at, *self._suffix[at:]]
+        return chain
+
+    def rough(self) -> "GramChain":
+        """The chain in which partial products pass through wide cores in the cores' precision, summed in float64."""
+        chain = self.__class__.__new__(self.__class__)
+        chain.__dict__.update(self.__dict__)
+        chain._rough = True
         return chain
 
     def without(self, k: int) -> KroneckerSum:
@@ -239,7 +251,8 @@ class GramChain:
 
     def _passed(self, products: Array64, core: Core) -> Array64:
         """``sum_i Z(i)^T product Z(i)`` for every product, without the transfer matrix."""
-        return sandwiches(products, core, self._mapper)
+        rough = self._rough and core.shape[0] * core.shape[2] >= _WIDE
+        return sandwiches(products, core, self._mapper, core.dtype if rough else np.float64)
 
 
 def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
@@ -271,17 +284,22 @@ def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
     return product.transpose(0, 2, 1, 3).reshape(a * a2, b * b2)
 
 
-def sandwiches(products: Array64, core: Core, mapper: Mapper = map) -> Array64:
-    """``sum_i Z(i)^T product Z(i)`` for every product without a transfer matrix, some products and slices at a time."""
+def sandwiches(
+    products: Array64, core: Core, mapper: Mapper = map, dtype: type[np.floating[Any]] | np.dtype[Any] = np.float64
+) -> Array64:
+    """``sum_i Z(i)^T product Z(i)`` for every product without a transfer matrix, some products and slices at a time.
+
+    What some slices give is computed in `dtype`, and their sums in float64.
+    """
     a, slices, b = core.shape
     total = np.zeros((len(products), b, b))
     batch = max(1, _PASSING_ENTRIES // (a * b))
     for first in range(0, len(products), batch):
-        together = products[first : first + batch]
+        together = products[first : first + batch].astype(dtype, copy=False)
         step = max(1, _PASSING_ENTRIES // (len(together) * a * b))
 
-        def of_slab(start: int, together: Array64 = together, step: int = step) -> Array64:
-            slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
+        def of_slab(start: int, together: Floats = together, step: int = step) -> Floats:
+            slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=dtype)
             middle = together.reshape(-1, a) @ slab.reshape(a, -1)
             return np.asarray(slab.reshape(-1, b).T @ middle.reshape(len(together), -1, b))
 

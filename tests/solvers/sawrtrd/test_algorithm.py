@@ -353,6 +353,25 @@ def test_updates_that_share_a_look_are_those_that_look_themselves(scaling, monke
     assert len(passes) == 1
 
 
+def test_gram_matrices_are_rounded_only_where_a_ridge_outweighs_it():
+    _, x, _ = damaged((8, 9, 7))
+    cores = random_cores(x.shape, (32, 32, 2), dtype=np.float32)
+
+    def of(solver, data):
+        algorithm = algorithm_of(data.astype(np.float32), (2, 3, 2), solver)
+        with closing(algorithm.engine):
+            return algorithm.grams(replace(algorithm.init(), cores=tuple(cores))).without(1).dense()
+
+    exact, rough = GramChain(cores).without(1).dense(), GramChain(cores).rough().without(1).dense()
+    assert not np.array_equal(exact, rough)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0), x), rough)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0, ridge=0.1), x), rough)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0, ridge=0.0), x), exact)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0, solve="exact"), x), exact)
+    np.testing.assert_array_equal(of(SAWRTRD.paper(), x), exact)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0), x + 1000.0), exact)  # what varies is a millionth of it
+
+
 def test_a_state_is_immutable():
     _, x, _ = damaged()
     algorithm = algorithm_of(x, (2, 3, 2), AWRTRD(smooth=0.0, sweeps=30))

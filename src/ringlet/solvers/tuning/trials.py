@@ -74,7 +74,7 @@ class Trials:
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """Where the update of one core leads from a state."""
-        grams = self.algorithm.engine.resources.grams(state.cores)
+        grams = self.algorithm.grams(state)
         return self.algorithm.update(state, grams, (number + trial * _TRIALS, mode))[0]
 
     def tuned(
@@ -82,11 +82,11 @@ class Trials:
     ) -> tuple[Candidate, bool]:
         """Where a sweep leads in which cores are updated twice, also with a parameter changed; whether a change helped.
 
-        After each such update the held-out entries choose: a trial costs one core update, not a sweep. `due` names the
-        parameter for every mode that has one.
+        After each such update the held-out entries choose. Both share what an update sees of the data: a trial costs a
+        solve and a line search. `due` names the parameter for every mode that has one.
         """
         algorithm, validator, state, helped, reports = self.algorithm, self.validator, before.state, False, []
-        grams, exact = algorithm.engine.resources.grams(state.cores), self.error(before) < _EXACT
+        grams, exact = algorithm.grams(state), self.error(before) < _EXACT
         for mode in range(len(state.cores)):
             moment, then = (number, mode), (number, mode + 1) if mode + 1 < len(state.cores) else None
             given, penalties = state.penalties, None
