@@ -217,7 +217,8 @@ class Descent:
     @classmethod
     def of(cls, data: Pass, kernel: Kernel) -> "Descent":
         """By entries that a kernel weighs."""
-        return cls(data, *data.gradient(kernel))
+        d, weights = data.gradient(kernel)
+        return cls(data, d, weights)
 
 
 @dataclass(frozen=True)
