@@ -14,9 +14,9 @@ A state is immutable, and a step returns a new one. So a step can be tried, and 
 The cores are those of the data divided by their range. AWRTRD is the same with all indices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, isfinite, isnan, nan, prod
 
 import numpy as np
@@ -37,6 +37,7 @@ from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.scaled_step import (
     CorePenalty,
+    Descent,
     PartialSearch,
     Penalties,
     Penalty,
@@ -44,7 +45,7 @@ from ringlet.solvers.engine.scaled_step import (
     scaled_step,
     solver_of,
 )
-from ringlet.solvers.engine.streamed_pass import Sketch
+from ringlet.solvers.engine.streamed_pass import Pass, Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
@@ -96,6 +97,30 @@ class CoreReport:
 
     pilot: PilotStats
     moved: bool
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one core update has seen of the data; updates under several penalties may share it.
+
+    Attributes
+    ----------
+    mode : int
+    sketch : Sketch
+    pilot : PilotStats
+    data : callable
+        Makes the pass over the sketch.
+    """
+
+    mode: int
+    sketch: Sketch
+    pilot: PilotStats
+    data: Callable[[], Pass]
+
+    @cached_property
+    def descent(self) -> Descent:
+        """Computed when it is first asked for."""
+        return Descent.of(self.data(), self.pilot.kernel)
 
 
 @dataclass(frozen=True)
@@ -154,17 +179,28 @@ class Algorithm:
         then : (int, int), optional
             The update that follows, if it is known.
         """
-        engine, rows, k = self.engine, None, moment[1]
+        return self.updated(state, grams, self.look(state, grams, moment, then))
+
+    def look(self, state: FitState, grams: GramChain, moment: Moment, then: Moment | None = None) -> Look:
+        """Draw what an update looks at (arguments as in `update`); penalties count only by their kernel width."""
+        engine, k = self.engine, moment[1]
         then = then if state.plan.reads_ahead else None  # with wider bonds a memory budget may have no room for it
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(grams.cores, moment, columns=columns, then=then)  # X_I, P_I
             pilot = self._pilot(state, sketch, moment)  # sigma
-            penalty, solve = self._scaling(state, grams, sketch, pilot, k)  # G_k, lambda
+        return Look(k, sketch, pilot, partial(engine.pass_over, sketch, k, state.plan))
+
+    def updated(
+        self, state: FitState, grams: GramChain, look: Look, *, again: bool = False
+    ) -> tuple[FitState, GramChain, CoreReport]:
+        """Update the core that was looked at; `again`: the look serves another update, too."""
+        rows, k, pilot = None, look.mode, look.pilot
+        with self.engine.resources.part(f"mode {k}"):
+            penalty, solve = self._scaling(state, grams, look.sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
-                data = engine.pass_over(sketch, k, state.plan)
-                search = self._search(sketch, penalty) if state.plan.cores[k].searched_one_of > 1 else None
-                rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper, search)  # A_k + eta h
+                search = self._search(look.sketch, penalty) if state.plan.cores[k].searched_one_of > 1 else None
+                rows = scaled_step(look.descent, penalty, solve, self.mapper, search, again=again)  # A_k + eta h
         if rows is None:
             return state, grams, CoreReport(pilot, moved=False)
         before, _, after = state.cores[k].shape
@@ -284,7 +320,8 @@ class Algorithm:
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
         shares = (survey.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
-        profile, exact, room = resources.profile, state.plan.cores[k].solve.exact, None
+        planned, profile, room = state.plan.cores[k].solve, resources.profile, None
+        exact = planned.exact_smooth if smooth else planned.exact
         if isinstance(gram, DeviceSum):
             there, mean = gram.place.put(shares), float(shares.mean())
             scale: Solve = DeviceSolve(gram, ridge, smooth, exact)
