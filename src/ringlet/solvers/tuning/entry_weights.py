@@ -74,6 +74,23 @@ class EntryWeights:
             return False
         return path.judgement is not None and prod(whole.source.shape) > self.policy.last_judging_entries
 
+    def may_begin_again(self, path: Path, began: float) -> bool:
+        """Whether a second path is tried: small data in which entries are doubted, and time for as long a fit again."""
+        whole, choice, now = self.held.whole, self.held.whole.choice, perf_counter()
+        small = prod(whole.source.shape) <= self.policy.last_judging_entries
+        free = choice is not None and choice.psnr is None and whole.init is None
+        doubts = self.judge is not None and self.judge.at_once and path.judgement is not None and path.judgement.doubts
+        return self.policy.begins_again and small and free and doubts and 2 * now - began < self.deadline
+
+    def strictly_judged(self, path: Path) -> Path:
+        """Go on with what would be believed by the present ring if this had not seen it."""
+        assert self.judge is not None  # noqa: S101 - asked before
+        assert path.judgement is not None  # noqa: S101
+        algorithm = path.trials.algorithm
+        used = self.judge.used_by(algorithm.problem)
+        judgement = self.judge.judge_unseen(path.judgement, path.now.state.cores, used, algorithm.mapper)
+        return self.counted(replace(path, judgement=judgement), Counting.BELIEVED)
+
     def _in_time(self, path: Path) -> bool:
         """Whether judging, and the next sweep on what is judged for it, will end by the deadline."""
         if self.judge is None or self.judge.at_once:  # seconds

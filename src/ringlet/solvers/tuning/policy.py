@@ -34,6 +34,14 @@ class TuningPolicy:
     readmits : bool
         Doubted entries count all the same if the ring is no worse for it at all held-out entries: what a small ring
         cannot reach looks wrong, and no larger one would learn what is left out.
+    begins_again : bool
+        Small data get another path from a small ring, without the entries that the first one doubts: a small ring that
+        has learned wrong entries believes them.
+    paths : int
+        Of small data, at most.
+    another_path_db : float
+        A path that is better than the one before by this much is followed by another one: what was so wrong may not be
+        right yet.
     counting_sweeps : int
         In which two ways to count entries show what they do to a ring.
     no_worse : float
@@ -107,6 +115,7 @@ class TuningPolicy:
     tunes_width: bool = True
     chooses_least_squares: bool = True
     readmits: bool = True
+    begins_again: bool = True
     counting_sweeps: int = 3
     no_worse: float = 1.0
     sure: float = 2.0
@@ -130,6 +139,8 @@ class TuningPolicy:
     last_judging_entries: int = 1 << 18
     first_sweeps: int = 6
     judgements: int = 2
+    paths: int = 3
+    another_path_db: float = 1.0
     retuning_db: float = 1.0
     least_squares_gain_db: float = 0.5
     exact: float = 2e-5
