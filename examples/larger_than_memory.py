@@ -81,8 +81,9 @@ for start in range(0, 300, 100):
         np.mean((series.to_numpy().T.reshape(part.shape) - truth) ** 2)
     )
     errors["Ringlet"].append(np.mean((ours[::4, :, start : start + 100] - truth) ** 2))
+print("root mean square error")
 for name, squares in errors.items():
-    print(f"{name:22s} root mean square error {np.sqrt(np.mean(squares)):.4f}")
+    print(f"{name:22s} {np.sqrt(np.mean(squares)):.4f}")
 
 # %%
 # One slice of both stores. Only the chunks that it touches are read.

@@ -99,13 +99,14 @@ linear = (
 )
 weekly = np.broadcast_to(np.nanmedian(helped, axis=1, keepdims=True), log.shape)
 
+print("root mean square error at missing counts")
 for name, estimate in {
     "Ringlet": filled,
     "pandas, helped": linear,
     "median of weeks, helped": weekly,
 }.items():
     error = np.sqrt(np.mean((estimate - truth)[missing] ** 2))
-    print(f"{name:25s} root mean square error at missing counts: {error:5.1f}")
+    print(f"{name:25s} {error:5.1f}")
 
 # %%
 # Interpolation draws straight lines through lost days. The median of weeks does not

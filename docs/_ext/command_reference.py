@@ -1,5 +1,6 @@
 """The directive `command-reference`: a page of all commands and options, from the click commands themselves."""
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -31,7 +32,7 @@ class CommandReference(Directive):
         usage = f"{context.command_path} {' '.join(command.collect_usage_pieces(context))}"
         section += nodes.literal_block(usage, usage, language="none")
         for paragraph in _paragraphs(command.help or ""):
-            section += nodes.paragraph("", paragraph)
+            section += _paragraph(paragraph)
         rows = [_row(parameter, context) for parameter in command.get_params(context)]
         section += _table([row for row in rows if row is not None])
 
@@ -72,8 +73,16 @@ def _table(rows: list[tuple[str, str]]) -> nodes.Node:
     group += body
     head += _cells(nodes.paragraph("", "option"), nodes.paragraph("", "meaning"))
     for option, meaning in rows:
-        body += _cells(nodes.paragraph("", "", nodes.literal(option, option)), nodes.paragraph("", meaning))
+        body += _cells(nodes.paragraph("", "", nodes.literal(option, option)), _paragraph(meaning))
     return table
+
+
+def _paragraph(text: str) -> nodes.paragraph:
+    """Options in the text are literals: elsewhere Sphinx makes a dash of two hyphens."""
+    made = nodes.paragraph()
+    for part in re.split(r"(--[a-z][a-z-]*)", text):
+        made += nodes.literal(part, part) if part.startswith("--") else nodes.Text(part)
+    return made
 
 
 def _cells(*contents: nodes.Node) -> nodes.row:

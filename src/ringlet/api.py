@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ringlet.arrays import Place
+from ringlet.arrays import Place, device_room
 from ringlet.checks import check_number, check_sequence
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.execution import DaskExecutor, Threads
@@ -275,7 +276,10 @@ def decompose_many(
     else:
         place = Place(np, "cpu")
         values, observed = source.read(tuple(slice(0, length) for length in source.shape))
-    with Threads(chosen.threads):  # which hold BLAS to one: the bits do not depend on the number of cores
+    room: AbstractContextManager[None] = nullcontext()
+    if isinstance(source, DeviceSource):
+        room = device_room(f"for a stack of {source.shape[0]} tensors", "give fewer at a time, or a smaller rank")
+    with room, Threads(chosen.threads):  # which hold BLAS to one: the bits do not depend on the number of cores
         return fit_stack(place, values, observed, bonds, chosen, int(seed))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.amounts import parse_seconds
-from ringlet.arrays import Place, named_place, place_of
+from ringlet.arrays import Place, device_room, named_place, place_of
 from ringlet.checks import check_flag, check_number
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError, DataWarning, warn
 from ringlet.execution import DaskExecutor
@@ -94,6 +94,8 @@ class FitRequest:
             )
         check_flag("progress", self.progress)
         with ExitStack() as stack:
+            if device is not None:
+                stack.enter_context(device_room("for the fit", alone=False))
             line = stack.enter_context(progress_line()) if self.progress else None
             if line is not None:
                 line.phase("reading the data")
@@ -128,8 +130,8 @@ class FitRequest:
     def _on_device(self, solver: Solver, source: Source) -> tuple[Source, Place | None]:
         """The data where the fit reads them, and the device that passes over them run on (None: in NumPy).
 
-        AWRTRD and SAWRTRD work where the data are. What looks at entries one by one needs a copy on the host: the
-        other methods, rows drawn one by one, and held-out entries.
+        AWRTRD, SAWRTRD and TRALS work where the data are. What looks at entries one by one needs a copy on the host:
+        the other methods, rows drawn one by one, and held-out entries.
         """
         home = source.place if isinstance(source, DeviceSource) else None
         device = home if self.device is None else named_place(self.device, home)
@@ -139,11 +141,11 @@ class FitRequest:
             return source, None
         if self.executor is not None:
             raise ArgumentError(f"executor is not allowed with a device, here {device}; leave one of them out")
-        by_passes = _by_passes(solver)
+        by_passes = solver.by_passes()
         if self.device is not None and not by_passes:
             raise ArgumentError(
-                f"device={self.device!r} is not allowed with {solver!r}, which works on the host; AWRTRD and SAWRTRD "
-                "with sampling='subtensor' work on devices"
+                f"device={self.device!r} is not allowed with {solver!r}, which works on the host; AWRTRD, SAWRTRD "
+                "with sampling='subtensor' and baselines.TRALS work on devices"
             )
         if by_passes:
             device.check_precision(working_dtype(source.dtype, solver.dtype), source.dtype)
@@ -256,16 +258,12 @@ def bonds_of(
 def device_note(device: Any, solver: Solver, data: np.dtype[Any]) -> str:
     """What of a fit runs on a device, given by its name or by an array that lies there; for plans."""
     place = place_of(device, "device") or named_place(device)
-    if not _by_passes(solver):
+    if not solver.by_passes():
         return f"{type(solver).__name__} works on the host: it copies data that lie on {place}."
     dtype = working_dtype(data, solver.dtype)
     place.check_precision(dtype, data)
-    where = "there, too" if place.solves else "on the host"
+    where = "there, too" if place.solves and isinstance(solver, RobustRing) else "on the host"
     return f"Passes over the data run on {place}, in {dtype}; matrices are formed and factored {where}, in float64."
-
-
-def _by_passes(solver: Solver) -> bool:
-    return isinstance(solver, RobustRing) and not solver.sampling_rule().by_rows
 
 
 def planned(

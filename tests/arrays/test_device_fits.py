@@ -3,14 +3,24 @@
 The strict library of the array API refuses to mix devices: an array that was made without saying where would fail.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import ringlet
+from oracles import random_cores
 from ringlet import AWRTRD, SAWRTRD
-from ringlet.arrays import place_of
+from ringlet.arrays import Device, DeviceMemory, Place, place_of
+from ringlet.baselines import TRALS
+from ringlet.robust import LOSSES, Kernel
+from ringlet.solvers.engine.device_pass import DevicePass
+from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
+from ringlet.solvers.engine.subchain import Resources
+from ringlet.sources import DeviceSource, source_in_place
 
 SHAPE = (24, 18, 10)
+PLAIN = {"loss": "correntropy", "smooth": 0.0, "sweeps": 3, "tol": 0}
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +103,43 @@ def test_nan_is_missing_on_a_device(damaged, observed):
     assert np.array_equal(np.isnan(fit.ring.place.fetch(weights)), ~observed)
 
 
+@pytest.mark.parametrize("loss", ["correntropy", "cauchy", "huber", "l2"])
+def test_jax_compiles_the_work_on_a_block_as_a_whole(loss, damaged, observed):
+    """Blocks of one shape are compiled once: the Python code of a weight runs once for many of them."""
+    jnp = pytest.importorskip("jax.numpy", reason="JAX is not installed")
+    plain, runs = LOSSES[loss], []
+
+    def weight(residual, width, out=None, xp=np):
+        runs.append(type(residual))
+        return plain.weight(residual, width, out, xp)
+
+    kernel, cores = Kernel(0.7, replace(plain, weight=weight)), random_cores(SHAPE, (3, 3, 3), dtype=np.float32)
+    index = tuple(map(np.arange, SHAPE))
+    expected = StreamedPass(Sketch(source_in_place(damaged, observed), 0, index, cores), 2.0, Resources())
+    source = source_in_place(jnp.asarray(damaged), jnp.asarray(observed))
+    device = Device(source.place, DeviceMemory(1 << 19))
+    passed = DevicePass(Sketch(source, 0, index, cores), 2.0, Resources(device=device))
+    device.memory.entries = 4 * 180  # blocks of four slices
+    d, weights = passed.gradient(kernel)
+    assert len(weights.kept) == 6
+    assert len(runs) == 1
+    d2, weights2 = expected.gradient(kernel)
+    assert relative(d, d2) < 1e-5
+    assert passed.curvature(d2, weights) == pytest.approx(expected.curvature(d2, weights2), 1e-4)
+
+
+def test_alternating_least_squares_work_where_the_data_are(put, monkeypatch):
+    x = np.fromfunction(lambda i, j, k: np.cos(i / 9 + j / 7) + np.sin(k / 3 + i / 20), SHAPE).astype(np.float32)
+    solver = TRALS(sweeps=4, tol=0)
+    expected = ringlet.decompose(x, 3, solver=solver)
+    there = put(x)
+    with monkeypatch.context() as patch:
+        patch.setattr(DeviceSource, "on_host", None)  # no copy is made
+        fit = ringlet.decompose(there, 3, solver=solver)
+    assert relative(fit.ring, expected.ring) < 1e-4
+    assert fit.ring.cores[0].device == there.device
+
+
 def test_the_data_never_come_to_the_host(monkeypatch):
     """Counted: what leaves the pretended device is a sample for the scale, pilots, and rows as large as the cores."""
     xp = pytest.importorskip("array_api_strict")
@@ -128,15 +175,19 @@ def test_held_out_entries_decide_on_a_device_as_they_do_in_numpy(damaged, observ
     assert fit.ring.device == xp.Device("device1")
 
 
-def test_passes_over_data_on_the_host_can_be_sent_to_a_device(damaged, observed):
+@pytest.mark.parametrize("solver", [AWRTRD(**PLAIN), SAWRTRD(samples=60, **PLAIN), TRALS(sweeps=3, tol=0)])
+@pytest.mark.parametrize("on_host", [True, False])
+def test_passes_over_data_on_the_host_can_be_sent_to_a_device(solver, on_host, damaged, observed, monkeypatch):
     pytest.importorskip("torch", reason="PyTorch is not installed")
     import dask.array
 
-    solver = AWRTRD(loss="correntropy", smooth=0.0, sweeps=3, tol=0)
-    expected = ringlet.decompose(damaged, 3, solver=solver, mask=observed)
+    mask = observed if solver.handles_missing else None
     stored = dask.array.from_array(damaged, chunks=(12, 9, 10))
     for data in (damaged, stored):
-        fit = ringlet.decompose(data, 3, solver=solver, mask=observed, device="cpu")
+        expected = ringlet.decompose(data, 3, solver=solver, mask=mask)
+        with monkeypatch.context() as patch:
+            patch.setattr(Place, "on_host", on_host)  # else as on a GPU
+            fit = ringlet.decompose(data, 3, solver=solver, mask=mask, device="cpu")
         assert relative(fit.ring, expected.ring) < 1e-4
         assert isinstance(fit.ring.cores[0], np.ndarray)
 

@@ -64,6 +64,13 @@ def test_a_ring_goes_elsewhere_and_into_files(rings, tmp_path):
     assert plain.to("cpu") is plain
 
 
+def test_libraries_without_a_device_called_cpu_give_numpy_arrays():
+    """As CuPy; the strict library calls its own another name."""
+    xp = pytest.importorskip("array_api_strict")
+    ring = TensorRing([xp.ones((1, 2, 1), device=xp.Device("device1"))]).to("cpu")
+    assert isinstance(ring.cores[0], np.ndarray)
+
+
 def test_torch_and_jax_take_a_ring_by_dlpack():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     plain = TensorRing([np.ones((1, 2, 2)), np.ones((2, 3, 1))])

@@ -9,7 +9,7 @@ import pytest
 
 import ringlet
 from ringlet import AWRTRD, SAWRTRD
-from ringlet.arrays import Device, DeviceMemory, Place, place_of
+from ringlet.arrays import Device, DeviceMemory, Place, Sender, place_of
 from ringlet.errors import ArgumentError, ArgumentTypeError, BudgetError
 from ringlet.robust import Kernel
 from ringlet.sampling import draw_subtensor
@@ -58,15 +58,16 @@ def test_plans_say_what_runs_where():
 
     assert "device1') of array_api_strict, in float32; matrices are formed and factored there, too" in note("device1")
     assert "formed and factored on the host, in float64" in note("no_float64")
-    assert "TRALS works on the host" in note("device1", solver=ringlet.baselines.TRALS())
+    assert "SampledTRALS works on the host" in note("device1", solver=ringlet.baselines.SampledTRALS())
+    assert "formed and factored on the host, in float64" in note("device1", solver=ringlet.baselines.TRALS())
     assert "in float64" in note("device1", dtype=np.int64, solver=PLAIN)
     with pytest.raises(ArgumentTypeError, match="are fitted in float64, which device"):
         note("no_float64", dtype=np.int64)
 
 
-def test_blocks_are_sent_to_a_card_from_pinned_memory():
-    """Of CUDA there is only this fake here."""
-    moves = []
+def test_blocks_are_sent_to_a_card_from_pinned_memory(monkeypatch):
+    """Of CUDA there is only this fake here. No more than two blocks are on their way."""
+    log = []
 
     class Tensor:
         def __init__(self, shape, dtype, pin_memory):
@@ -76,22 +77,37 @@ def test_blocks_are_sent_to_a_card_from_pinned_memory():
             return self.host
 
         def to(self, device, *, non_blocking):
-            moves.append((device, non_blocking, self.pinned))
+            log.append(("sent", device, non_blocking, self.pinned))
             return self
 
-    card = SimpleNamespace(type="cuda")
-    fake = SimpleNamespace(__name__="array_api_compat.torch", float32="f4", empty=Tensor)
+    class Event:
+        def record(self, stream):
+            self.number = len([one for one in log if one[0] == "marked"])
+            log.append(("marked", stream))
+
+        def synchronize(self):
+            log.append(("awaited", self.number))
+
+    card, cuda = SimpleNamespace(type="cuda"), SimpleNamespace(Event=Event, current_stream=lambda device: device)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    fake = SimpleNamespace(__name__="array_api_compat.torch", float32="f4", bool="?", empty=Tensor)
     x = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
-    assert np.array_equal(Place(fake, card).send(x).host, x)
-    assert moves == [(card, True, True)]
-    assert np.array_equal(Place(xp, xp.Device("device1")).send(x).to_device(xp.Device("CPU_DEVICE")), x)
+    send = Sender(Place(fake, card))
+    values, observed = send(x, x > 3)
+    assert np.array_equal(values.host, x)
+    assert np.array_equal(observed.host, x > 3)
+    assert send(x, None)[1] is None
+    assert log == [("sent", card, True, True)] * 2 + [("marked", card), ("sent", card, True, True), ("marked", card)]
+    send(x), send(x)
+    assert [number for kind, number, *_ in log if kind == "awaited"] == [0, 1]
+    assert [kind for kind, *_ in log[5:]] == ["awaited", "sent", "marked"] * 2
 
 
 def test_what_works_on_the_host_only_takes_no_device():
     pytest.importorskip("torch", reason="PyTorch is not installed")
     x = np.ones((6, 5, 4))
-    with pytest.raises(ArgumentError, match=r"device='cpu' is not allowed with TRALS\("):
-        ringlet.decompose(x, 2, solver=ringlet.baselines.TRALS(), device="cpu")
+    with pytest.raises(ArgumentError, match=r"device='cpu' is not allowed with SampledTRALS\(.*TRALS work"):
+        ringlet.decompose(x, 2, solver=ringlet.baselines.SampledTRALS(), device="cpu")
     with pytest.raises(ArgumentError, match=r"device='cpu' is not allowed with SAWRTRD\("):
         ringlet.decompose(x, 2, solver=SAWRTRD(sampling="uniform-rows", smooth=0.0), device="cpu")
     with pytest.raises(ArgumentError, match="device='mars' is no device of torch"):
@@ -100,7 +116,7 @@ def test_what_works_on_the_host_only_takes_no_device():
 
 def test_other_methods_take_a_copy_and_give_the_answer_back_where_the_data_are():
     x = on("device1", np.fromfunction(lambda i, j, k: i + j * k, (6, 5, 4)))
-    fit = ringlet.decompose(x, 3, solver=ringlet.baselines.TRALS(sweeps=3))
+    fit = ringlet.decompose(x, 3, solver=ringlet.baselines.SampledTRALS(sweeps=3))
     assert fit.ring.device == fit.tensor.device == xp.Device("device1")
     seen = []
     found = ringlet.complete(
@@ -112,7 +128,7 @@ def test_other_methods_take_a_copy_and_give_the_answer_back_where_the_data_are()
 
 def test_what_was_computed_in_float64_is_given_back_to_a_device_without_it():
     x = on("no_float64", np.arange(60, dtype=np.int32).reshape(5, 4, 3))
-    fit = ringlet.decompose(x, 2, solver=ringlet.baselines.TRALS(sweeps=2))
+    fit = ringlet.decompose(x, 2, solver=ringlet.baselines.SampledTRALS(sweeps=2))
     found = ringlet.complete(x, solver=ringlet.baselines.L1TNN(sweeps=2))
     assert (fit.ring.dtype, found.tensor.dtype) == (np.float32, xp.float32)
 
@@ -179,6 +195,33 @@ def test_blocks_are_halved_until_they_fit_the_device(most):
     assert passed.curvature(d, weights) == pytest.approx(expected.curvature(d2, weights2), 1e-4)
     assert np.sort(passed.residuals()) == pytest.approx(np.sort(expected.residuals()), abs=1e-5)
     assert device.memory.entries < 2 * most
+
+
+def test_a_device_that_is_full_is_named_wherever_it_happens(monkeypatch):
+    """Here before the first pass, and in a stack; the host's own lack of memory stays one of the host."""
+
+    class OutOfMemoryError(RuntimeError):
+        pass  # as torch calls it
+
+    def full(*_, **options):
+        raise OutOfMemoryError
+
+    x = on("device1", np.random.default_rng(0).random((4, 6, 5, 4)).astype(np.float32))
+    with monkeypatch.context() as patch:
+        patch.setattr(xp, "permute_dims", full)
+        with pytest.raises(BudgetError, match="no memory left for a stack of 4 tensors; free some, or give fewer"):
+            ringlet.decompose_many(x, 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(xp, "min", full)
+        with pytest.raises(BudgetError, match="no memory left for the fit; free some, or give a smaller rank"):
+            ringlet.decompose(x, 2, solver=PLAIN)
+    monkeypatch.setattr("ringlet.solvers.sawrtrd.algorithm.measure", lambda *_: _exhausted())
+    with pytest.raises(MemoryError):
+        ringlet.decompose(x, 2, solver=PLAIN)
+
+
+def _exhausted():
+    raise MemoryError
 
 
 def test_importing_ringlet_imports_no_other_array_library():

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-import ringlet
 from ringlet.bench.cases import CASES
 from ringlet.bench.extension import measure_extension, moving_video
 from ringlet.bench.gram import measure_gram
@@ -99,7 +98,8 @@ def test_bench_extend_takes_a_video_and_refuses_short_ones(tmp_path):
 
 
 def test_solvers_and_another_tree_take_turns_on_the_same_data():
-    chosen = competitors(["L1TNN"], [Path(ringlet.__file__).parents[2]], samples=200, sweeps=2)
+    checkout = Path(__file__).parents[2]  # of the installed package, which may be a wheel
+    chosen = competitors(["L1TNN"], [checkout], samples=200, sweeps=2)
     reported = []
     curves = measure_quality_time(
         moving_video((24, 32, 3, 8)), (4, 4, 3, 3), chosen, report=lambda curve: reported.append(curve.name)

@@ -31,8 +31,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 @contextmanager
-def device_room(purpose: str) -> Iterator[None]:
+def device_room(purpose: str, way_out: str = "give a smaller rank", *, alone: bool = True) -> Iterator[None]:
     """Work on a device that cannot be done in smaller blocks: a lack of memory is named with its purpose.
+
+    Where the work is not `alone` on the device, a plain MemoryError is one of the host.
 
     Examples
     --------
@@ -45,9 +47,9 @@ def device_room(purpose: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not is_out_of_memory(error):
+        if not is_out_of_memory(error) or (not alone and type(error) is MemoryError):
             raise
-        raise BudgetError(f"the device has no memory left {purpose}; free some, or give a smaller rank") from error
+        raise BudgetError(f"the device has no memory left {purpose}; free some, or {way_out}") from error
 
 
 @dataclass

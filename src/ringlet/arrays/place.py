@@ -60,6 +60,11 @@ class Place:
         return str(kind or self.device).lower() in ("cpu", "array_api_strict.device('cpu_device')")
 
     @property
+    def names_host(self) -> bool:
+        """Whether the library has a device called "cpu", as CuPy has not."""
+        return self.library in ("torch", "jax")
+
+    @property
     def solves(self) -> bool:
         """Whether equations are solved there: a device of its own that has float64."""
         return not self.on_host and self.has(np.dtype(np.float64))
@@ -86,14 +91,6 @@ class Place:
         wide = values.dtype == np.float64 and not self.has(values.dtype)
         given = self.put(values.astype(np.float32) if wide else values, copy=True)
         return given if dtype is None else self.xp.astype(given, dtype)
-
-    def send(self, array: NDArray[Any]) -> Any:
-        """As `put`, for arrays used once: to a CUDA device of torch from pinned memory, while both sides go on."""
-        if self.library != "torch" or self.device.type != "cuda":
-            return self.put(array)
-        pinned = self.xp.empty(array.shape, dtype=self.dtype(array.dtype), pin_memory=True)
-        pinned.numpy()[...] = array
-        return pinned.to(self.device, non_blocking=True)
 
     def fetch(self, array: Any) -> NDArray[Any]:
         """An array of this place as a NumPy array; on the host it may share memory."""

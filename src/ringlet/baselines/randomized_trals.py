@@ -25,6 +25,7 @@ from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
+from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.start import check_representable
 from ringlet.sources import ArraySource, Source
 
@@ -130,7 +131,7 @@ class RandomizedTRALS(IterativeSolver):
         widths, cores = self.sketch_sizes(source.shape, rank), start_cores(problem, size, dtype)
         with Threads(self.threads) as threads:
             if widths == source.shape:
-                yield LeastSquaresRun(source, cores, size, threads.run, prod(source.shape))
+                yield LeastSquaresRun(source, cores, size, Resources(threads.run), prod(source.shape))
             else:
                 yield ProjectedRun(source, widths, cores, size, problem.seed, threads.run)
 
@@ -155,7 +156,7 @@ class ProjectedRun:
             ArraySource(projected),
             [_along_mode(core, basis) for core, basis in zip(cores, self._bases, strict=True)],
             1.0,
-            mapper,
+            Resources(mapper),
             entries=prod(source.shape),
             left_out=max(0.0, lost),
         )

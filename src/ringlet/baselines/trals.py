@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ringlet.baselines.alternating import AlternatingRun, data_size, nearly_exact, relative_error, start_cores
-from ringlet.execution import Placement, Threads
+from ringlet.execution import Threads
 from ringlet.results.records import RunState, SweepReport
 from ringlet.ring import GramChain
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64
 from ringlet.ring.chain import Core
 from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.base import IterativeSolver, Problem, check_fits_machine, working_dtype
+from ringlet.solvers.engine.device_pass import DevicePass
 from ringlet.solvers.engine.fit_plan import FitPlan, FitWork, plan_fit
 from ringlet.solvers.engine.gram_solve import GramFactor
 from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
@@ -95,8 +96,13 @@ class TRALS(IterativeSolver):
         size, dtype = data_size(problem.survey), working_dtype(source.dtype, self.dtype)
         check_representable(size, dtype)
         cores = start_cores(problem, size, dtype)
-        with Threads(self.threads) as threads, problem.place() as placement:
-            yield LeastSquaresRun(source, cores, size, threads.run, prod(source.shape), placement=placement)
+        with Threads(self.threads) as threads, problem.place() as placement, problem.open_device() as device:
+            resources = Resources(threads.run, placement, device=device)
+            yield LeastSquaresRun(source, cores, size, resources, prod(source.shape))
+
+    def by_passes(self) -> bool:
+        """Yes."""
+        return True
 
 
 class LeastSquaresRun(AlternatingRun):
@@ -109,14 +115,11 @@ class LeastSquaresRun(AlternatingRun):
     cores : sequence of arrays
         To start from, for data divided by `size`.
     size : float
-    mapper : callable
-        Used like `map` for independent pieces of work.
+    resources : Resources
     entries : int
         Of the data; a compressed source has fewer.
     left_out : float
         Squared norm, in units of `size`, of the part of the data that a compressed source has lost.
-    placement : Placement, optional
-        The source on a cluster.
     """
 
     def __init__(
@@ -124,19 +127,18 @@ class LeastSquaresRun(AlternatingRun):
         source: Source,
         cores: Sequence[Core],
         size: float,
-        mapper: Mapper,
+        resources: Resources,
         entries: int,
         left_out: float = 0.0,
-        placement: Placement | None = None,
     ) -> None:
         super().__init__(cores, size)
         self._source = source
-        self._mapper = mapper
+        self._resources = resources
+        self._mapper = mapper = resources.mapper
         self._left_out = left_out
         self._entries = entries
         self._index = tuple(np.arange(length) for length in source.shape)
         self._grams = GramChain(self._cores, mapper)
-        self._resources = Resources(mapper, placement)
 
     def resume(self, state: RunState) -> None:
         """Continue from a state."""
@@ -185,5 +187,6 @@ class LeastSquaresRun(AlternatingRun):
         self._grams = self._grams.with_core(mode, self._cores[mode])
         return step
 
-    def _stream(self, mode: int) -> StreamedPass:
-        return StreamedPass(Sketch(self._source, mode, self._index, self._cores), self._size, self._resources)
+    def _stream(self, mode: int) -> StreamedPass | DevicePass:
+        pass_type = StreamedPass if self._resources.device is None else DevicePass
+        return pass_type(Sketch(self._source, mode, self._index, self._cores), self._size, self._resources)

@@ -192,9 +192,10 @@ def _excess(shares: Array64) -> Array64:
     rise or fall, as from black on in a dark picture, only as many count on the one side as there are on the other.
     """
     excess = np.zeros(shares.size)
-    for place in np.flatnonzero(shares > _LEAST_ATOM):
-        inside = min(place, shares.size - 1 - place)
-        usual = max(_median_beside(shares, place, radius) for radius in (_NEAREST, min(max(inside, _NEAREST), _AROUND)))
+    for place in np.flatnonzero(shares > _LEAST_ATOM).tolist():
+        from_end = min(place, shares.size - 1 - place)
+        around = min(max(from_end, _NEAREST), _AROUND)
+        usual = max(_median_beside(shares, place, radius) for radius in (_NEAREST, around))
         if shares[place] > _EXCESS * usual + _LEAST_ATOM:
             excess[place] = shares[place] - usual
     return excess

@@ -1,4 +1,4 @@
-"""Options of restored data: some take "auto", "always" or "never"."""
+"""Options of restored data, with the values "auto", "always" and "never"."""
 
 from typing import Literal, TypeAlias
 

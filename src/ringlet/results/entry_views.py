@@ -25,11 +25,11 @@ _FDR = 0.01  # the false-discovery rate of outliers, unless one is given
 
 
 class EntryViews(ABC):
-    """The methods of a `Fit` that read its data. All are computed on demand, a bounded part at a time.
+    """The methods of a `Fit` that read its data. They compute on demand, a part of bounded size at a time.
 
-    They give NumPy arrays, or the kind of object that was fitted: an xarray.DataArray or Dataset again, with
-    coordinates, names and attributes, also for an index of ints and slices; a pandas.DataFrame, without an index, as a
-    DataFrame of the same rows; a torch tensor as a torch tensor.
+    They return NumPy arrays, or the kind of object that was fitted: for an xarray.DataArray or Dataset with an index of
+    ints and slices, with coordinates, names and attributes; for a pandas.DataFrame without an index, with the same
+    rows; for a torch tensor always.
     """
 
     _labels: Labels | None
@@ -37,7 +37,7 @@ class EntryViews(ABC):
     @property
     @abstractmethod
     def _entries(self) -> FittedEntries:
-        """The ring beside its data."""
+        """The ring with its data."""
 
     def weights(self, index: Index | tuple[Index, ...] = ...) -> Any:
         """Weights of a block of entries: how far each is trusted. Computed on demand.
@@ -50,7 +50,7 @@ class EntryViews(ABC):
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
+            As in ``ring[index]``; by default all entries.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class EntryViews(ABC):
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
+            As in ``ring[index]``; by default all entries.
 
         Returns
         -------
@@ -101,7 +101,7 @@ class EntryViews(ABC):
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
+            As in ``ring[index]``; by default all entries.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class EntryViews(ABC):
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
+            As in ``ring[index]``; by default all entries.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class EntryViews(ABC):
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
+            As in ``ring[index]``; by default all entries.
         fdr : float, above 0 and below 1
             False-discovery rate: about this share of the marked entries are right.
 
@@ -188,7 +188,7 @@ class EntryViews(ABC):
     @property
     @usual_float_errors()
     def outlier_share(self) -> float:
-        """Approximate share of the observed entries that are judged wrong; of large data, in a sample of them.
+        """Approximate share of the observed entries that are judged wrong; for large data, in a sample of them.
 
         Those that `outliers` finds, and those that the fit itself gave less than half of their weight.
 
@@ -234,7 +234,7 @@ class EntryViews(ABC):
         Parameters
         ----------
         index : int, slice, Ellipsis, array of int or bool, or a tuple of these
-            As in ``ring[index]``; left out, everything.
+            As in ``ring[index]``; by default all entries.
         detail : {"auto", "always", "never"}
             Whether detail is added to the ring. "auto": if this reduces the error at known entries that were hidden.
         keep : {"auto", "always", "never"}
@@ -278,7 +278,7 @@ class EntryViews(ABC):
 
     @property
     def tiles(self) -> Tiling:
-        """Parts of the data in which `weights` and `restored` are computed; several of them, if the data are large."""
+        """Parts of the data in which `weights` and `restored` are computed; large data have several."""
         return self._entries.local.tiles
 
     @usual_float_errors()
@@ -291,7 +291,7 @@ class EntryViews(ABC):
         *,
         tiled: bool = False,
     ) -> Any:
-        """Compute a block, and give it as the kind of object that was fitted. If tiled, every tile is computed once."""
+        """Compute a block, as the kind of object that was fitted. If tiled, every tile is computed once."""
         index = given_index(index)
         chunks = self.tiles.chunks if tiled else self._entries.source.chunks
         values = evaluate(compute, index, self._entries.ring.shape, dtype, chunks)

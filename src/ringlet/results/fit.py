@@ -1,4 +1,4 @@
-"""What a fit gives back."""
+"""The results of fits: `Fit` and `Estimate`."""
 
 import os
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ class Extender(Protocol):
     """What appends slices to the ring of a fit."""
 
     def extend(self, fit: "Fit", new_slices: Any, mask: Any, options: ExtendOptions) -> "Fit":
-        """The fit of the longer ring."""
+        """The fit with the longer ring."""
         ...
 
 
@@ -85,7 +85,7 @@ class Fit(EntryViews):
     _honest: HonestRing | None = None
     _learned: bool = False  # whether entries are judged by their neighbours, not by the kernel
     _threads: int | None = None  # None: one for every core
-    _memory: int | None = None  # bytes that looking at neighbours may take; None: about 0.4 GB
+    _memory: int | None = None  # bytes that work on neighbours may take; None: about 0.4 GB
 
     def __repr__(self) -> str:
         return line("Fit", self._facts())
@@ -179,7 +179,7 @@ class Fit(EntryViews):
 
     @property
     def kernel(self) -> Kernel:
-        """Loss and width by which entries are weighted, in the data's units."""
+        """Loss and width that give entries their weights, in the data's units."""
         return self._kernel
 
     @property
@@ -194,7 +194,7 @@ class Fit(EntryViews):
 
     @cached_property
     def unlabelled(self) -> "Fit":
-        """The same fit, whose methods give NumPy arrays whatever kind of object was fitted."""
+        """The same fit, with methods that return NumPy arrays for every kind of object that was fitted."""
         return self if self._labels is None else replace(self, _labels=None)
 
     @cached_property

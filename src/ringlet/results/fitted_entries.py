@@ -1,4 +1,4 @@
-"""The data of a fit beside its ring, block by block: residuals, weights, z-scores, outliers and restored entries."""
+"""The data of a fit and its ring, block by block: residuals, weights, z-scores, outliers and restored entries."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,23 +33,23 @@ from ringlet.sources.dtypes import as_dtype
 __all__ = ["FittedEntries"]
 
 _FEW_FDR = 0.01  # false-discovery rate of outliers among entries that are too few to learn from
-_ALL = np.float32(1 - 1e-6)  # share of an entry in its best guess from which it stays as it is, to the last digit
+_ALL = np.float32(1 - 1e-6)  # an entry whose share in its best guess is at least this stays exactly as it is
 
 
 @dataclass(frozen=True, eq=False)
 class FittedEntries:
-    """A ring, the data it was fitted to, and what weighs them. Every method reads one block of the data.
+    """A ring, its data, and what gives them weights. Every method reads one block of the data.
 
     Attributes
     ----------
     ring : TensorRing
     source : Source
     kernel : Kernel
-        It weighs entries, unless `learned`.
+        Gives entries their weights, unless `learned`.
     validation : float
         The error at held-out entries, or NaN.
     local : LocalEntries
-        What the neighbours of entries say.
+        Predictions from the neighbours of entries.
     learned : bool
         Whether entries are judged by their neighbours.
     """
@@ -73,7 +73,7 @@ class FittedEntries:
         return weights if observed is None else np.where(observed, weights, np.nan)
 
     def restored(self, block: Block, detail: Choice, keep: Choice, refine: Refinement = None) -> NDArray[Any]:
-        """The data as far as they are trusted, ring and detail elsewhere."""
+        """Trusted entries of the data; ring and detail elsewhere."""
         values, observed = self.source.read(block)
         clean, learned = None, None
         if refine is not None or self.needs_neighbours(detail, keep):
@@ -86,7 +86,7 @@ class FittedEntries:
         if refine is None:
             clean = self._reweighted(clean, block)
         else:
-            detail = "always"  # what is refined holds it, or not
+            detail = "always"  # refined entries contain it, or do not
         clean = replace(clean, shares=np.where(clean.weights > TRUSTED, clean.shares, np.float32(0)))
         known = values if observed is None else np.where(observed, values, ring)
         composed = compose(Entries(known, observed, ring), clean, learned.model, detail=detail, keep=keep)
@@ -111,7 +111,7 @@ class FittedEntries:
         return judgement.judge(self.weights(block), self.zscores(block), fdr)
 
     def outlier_share(self, fdr: float) -> float:
-        """Share of the observed entries of the sample that are outliers, or that are hardly trusted."""
+        """Share of the observed entries of the sample that are outliers or hardly trusted."""
         model, judgement = self.residual_model, self._judgement
         if judgement is not None:
             found = judgement.judge(judgement.weights, judgement.zscores, fdr)
@@ -153,7 +153,7 @@ class FittedEntries:
 
     @cached_property
     def _judgement(self) -> OutlierJudgement | None:
-        """Of the windows in which neighbours were learned; None if entries are not judged by them."""
+        """Of the windows in which the local model was learned; None if neighbours do not judge."""
         learned = self.local.learned if self.learned else None
         if learned is None:
             return None
@@ -180,7 +180,7 @@ class FittedEntries:
         residuals = values.astype(np.float64)
         residuals -= evaluated(self.ring, block)
         weights = self.kernel.weights(residuals)
-        if self.learned:  # but from too few entries; the kernel may be that of least squares
+        if self.learned:  # learned, but from too few entries; the kernel may be that of least squares
             model = self.residual_model
             weights = np.where(model.judge(model.zscores_of(residuals, block), _FEW_FDR), 0.0, weights)
         return np.asarray(weights if observed is None else np.where(observed, weights, 0.0))

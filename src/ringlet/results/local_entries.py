@@ -27,15 +27,15 @@ from ringlet.sources.base import Block
 
 __all__ = ["HonestRing", "LocalEntries", "Refining", "entries_within", "evaluated"]
 
-_MOST_ENTRIES = 1 << 22  # that all windows together, or a tile, look at: about 0.4 GB of work
-_LEAST_ENTRIES = 1 << 20  # however small the budget: smaller tiles would look at most entries many times
-_ENTRY_BYTES = 160  # of a budget for every entry that is looked at; a third is left for reading and results
+_MOST_ENTRIES = 1 << 22  # read by all windows together, or by a tile: about 0.4 GB of work
+_LEAST_ENTRIES = 1 << 20  # least for any budget: smaller tiles would read most entries many times
+_ENTRY_BYTES = 160  # of a budget for every entry that is read; a third is left for reading and results
 # Entries around a tile: with more than the first number results change by less than 1e-8 of the range, except in wide
 # holes. Where tiles would mostly be halo, as along four modes, it is the first with which a tile looks at no more than
 # `_MOST_OVERHEAD` entries for each of its own.
 _HALOS, _MOST_OVERHEAD = (min(HALO, 28), 20, 14, 10, 7, 5, 3, 2, 1, 0), 8.0
 _KEPT_TILES = 2
-_LEAST_OBSERVED = 1500  # entries; from fewer, what wrong values look like cannot be told
+_LEAST_OBSERVED = 1500  # entries; fewer cannot show what wrong values look like
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class HonestRing:
         In the data's units.
     unseen : Unseen
     judged : Judged or None
-        What `judge_sample` made of all the data beside this ring, if the fit has asked for it. Without it the same is
+        The result of `judge_sample` for all the data and this ring, if the fit has asked for it. Without it the same is
         computed again.
     """
 
@@ -59,7 +59,7 @@ class HonestRing:
 
 @dataclass(frozen=True, eq=False)
 class Refining:
-    """How what a model makes of a block is refined.
+    """How the result of a model for a block is refined.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Refining:
     detail : bool
         Whether the first array is ring and detail, or the ring alone.
     reweighted : callable
-        Gives a Clean of a block the weights that count.
+        Gives a block, a `Clean`, the weights that count.
     """
 
     refine: str | Denoiser
@@ -77,7 +77,7 @@ class Refining:
 
     @property
     def key(self) -> tuple[object, bool]:
-        """What results depend on."""
+        """What the results depend on."""
         return (self.refine if isinstance(self.refine, str) else id(self.refine)), self.detail
 
 
@@ -92,7 +92,7 @@ class Learned:
     weights : tuple of float32 arrays
         Of the entries of the windows; NaN: not observed.
     whole : Clean or None
-        What the model makes of all the data, if they were one window.
+        The result of the model for all the data, if they were one window.
     """
 
     model: LocalModel
@@ -112,9 +112,9 @@ class LocalEntries:
     honest : HonestRing or None
         If there is one, the model is learned with it.
     threads : int or None
-        That work on it; None: one for every core. They never change the result.
+        Number of threads; None: one for every core. It never changes the result.
     window_entries, tile_entries : int
-        That all windows together, and a tile, look at.
+        Entries that all windows together, and a tile, may read.
     """
 
     ring: TensorRing
@@ -161,7 +161,7 @@ class LocalEntries:
         return affordable(tilings, _MOST_OVERHEAD)
 
     def clean(self, block: Block, refining: Refining | None = None) -> Clean | None:
-        """The model's estimate of a block, refined if `refine` is given; None if nothing could be learned."""
+        """The model's estimate of a block, refined if `refine` is given; None without a model."""
         learned = self.learned
         if learned is None:
             return None
@@ -191,7 +191,7 @@ class LocalEntries:
         return result
 
     def _computed(self, tile: Tile, learned: Learned, refining: Refining | None) -> Clean:
-        """What the model makes of a tile. A single tile was worked out when the model was learned."""
+        """The result of the model for a tile. A single tile was computed when the model was learned."""
         single = learned.whole if self.tiles.count == 1 else None
         if single is not None and refining is None:
             return single
@@ -217,11 +217,11 @@ class LocalEntries:
                     )
             crop = tile.crop
             parts = (clean.predicted[crop].copy(), clean.shares[crop].copy(), clean.weights[crop].copy())
-            self._tiles[key] = Clean(*parts), refining  # which holds the denoiser, so that no other gets its id
+            self._tiles[key] = Clean(*parts), refining  # it keeps the denoiser alive, so that no other gets its id
         return self._tiles[key][0]
 
     def _beside_ring(self, values: NDArray[Any], observed: NDArray[np.bool_] | None, block: Block) -> Entries:
-        """A block beside the ring that has not seen all of it, if there is one."""
+        """A block with the ring that has not seen all of it, if there is one."""
         if self.honest is None:
             return Entries(values, observed, evaluated(self.ring, block))
         unseen = self.honest.unseen.drawn(block, range(len(self.source.shape)))
@@ -229,20 +229,20 @@ class LocalEntries:
 
     @property
     def _box(self) -> tuple[slice, ...]:
-        """The part of the tensor whose data are held."""
+        """The part of the tensor whose data are in memory."""
         box = [slice(0, length) for length in self.source.shape]
         if isinstance(self.source, AppendedSource):
             box[self.source.mode] = slice(self.source.first, self.source.shape[self.source.mode])
         return tuple(box)
 
     def _windows(self) -> list[tuple[slice, ...]]:
-        """Blocks to learn in: all the data, or some large parts; always the same. Stored data are read by chunks."""
+        """Blocks to learn the model in: all the data, or always the same large parts; in stores, whole chunks."""
         held = self.source.source if isinstance(self.source, AppendedSource) else self.source
         return sample_windows(self._box, held.chunks, self.window_entries)
 
 
 def entries_within(memory: int | None) -> int:
-    """Entries that can be looked at together within a budget of bytes.
+    """Number of entries that a budget of bytes allows to read together.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Rings of many tensors of one shape, held as one stack."""
+"""Rings of many tensors of the same shape, in one stack."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import index
 from typing import Any
@@ -36,16 +36,23 @@ class ManyRings:
     >>> import numpy as np, ringlet
     >>> patches = np.fromfunction(lambda p, i, j, k: p + np.cos(i / 3 + j / 4) * k, (50, 8, 7, 6))
     >>> many = ringlet.decompose_many(patches, rank=2)
-    >>> len(many), many.tensor.shape
-    (50, (50, 8, 7, 6))
+    >>> many
+    ManyRings(50 tensors of shape (8, 7, 6), rank=(2, 2, 2), converged=50)
+    >>> many.tensor.shape
+    (50, 8, 7, 6)
     >>> many[3]
     TensorRing(shape=(8, 7, 6), rank=(2, 2, 2), float64, 672 B, 4.0x smaller)
     """
 
-    cores: tuple[Any, ...] = field(repr=False)
+    cores: tuple[Any, ...]
     sweeps: NDArray[np.int64]
     converged: NDArray[np.bool_]
-    sigma: NDArray[np.float64] = field(repr=False)
+    sigma: NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        shape = tuple(core.shape[2] for core in self.cores)
+        rank = tuple(core.shape[1] for core in self.cores)
+        return f"ManyRings({len(self)} tensors of shape {shape}, rank={rank}, converged={int(self.converged.sum())})"
 
     def __len__(self) -> int:
         return int(self.cores[0].shape[0])
@@ -65,7 +72,7 @@ class ManyRings:
 
     @property
     def tensor(self) -> Any:
-        """All entries of all rings, shape (tensors, ...), an array of the library of the cores."""
+        """All entries of all rings, shape (tensors, ...): an array of the library of the cores."""
         xp, (*others, last) = namespace(self.cores[0]), self.cores
         chain = reduce(merge_stacks, others)  # (tensors, a, J, c)
         count, a, columns, c = chain.shape

@@ -1,4 +1,4 @@
-"""The path of an automatic fit as a plot: what every rung is worth for its size."""
+"""The path of an automatic fit as a plot: validation error over size."""
 
 from collections.abc import Sequence
 from typing import Any

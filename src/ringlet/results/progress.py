@@ -1,4 +1,4 @@
-"""The progress line of a fit: phase, sweep, change, time left. Live in a terminal or notebook, else plain lines."""
+"""The progress line of a fit: phase, sweep, change, time left. Live in terminals and notebooks, else plain lines."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from ringlet.results.records import SweepReport
 __all__ = ["ProgressLine", "progress_line"]
 
 _SECONDS_BETWEEN_LINES = 5.0
-_USUAL_SHARE = 0.33  # of the sweeps allowed that fits usually take: measured, automatic fits take 16 to 46 of 80
-_GROWING_SHARE = 0.4  # the same of fits whose ring still grows
-_LONGER = 1.2  # times the sweeps done, where these are more than usual
-_RECENT = 5  # sweeps whose mean time is taken for those to come: rings grow, and so do their times
+_USUAL_SHARE = 0.33  # share of the allowed sweeps that fits usually take: automatic fits took 16 to 46 of 80
+_GROWING_SHARE = 0.4  # the same for fits whose ring still grows
+_LONGER = 1.2  # sweeps in all over sweeps done, if more than usual were done
+_RECENT = 5  # last sweeps, whose mean time predicts the next: rings grow, and so do times
 
 
 class ProgressLine:
@@ -36,11 +36,11 @@ class ProgressLine:
         self._last = monotonic()
 
     def phase(self, words: str) -> None:
-        """Name what is done before the first sweep."""
+        """Name the work before the first sweep."""
         self._show(words)
 
     def sweep(self, number: int, sweeps: int, seconds: float, report: SweepReport, *, limit: float = inf) -> None:
-        """Show a sweep that has ended, by its stage or its change; the fit will be ended after `limit` seconds."""
+        """Show a sweep that has ended, by its stage or its change; the fit ends after `limit` seconds."""
         self._recent.append(seconds)
         self._spent += seconds
         left = time_left(number, sweeps, sum(self._recent) / len(self._recent))
@@ -70,7 +70,7 @@ def time_left(done: int, sweeps: int, seconds: float) -> float:
 
 
 def growing_time_left(done: int, sweeps: int, spent: float) -> float:
-    """Seconds that a fit will still take whose ring grows: the time spent goes with the square of the sweeps done.
+    """Seconds that a fit with a growing ring will still take: time grows with the square of the sweeps.
 
     Examples
     --------

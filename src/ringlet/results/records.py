@@ -25,9 +25,9 @@ __all__ = [
     "SweepReport",
 ]
 
-LARGEST_LOSS = float_info.max  # a loss has the data's units squared, which for data of 1e300 are beyond floats
+LARGEST_LOSS = float_info.max  # a loss has squared units of the data: for data of 1e300 beyond floats
 
-# All that a fit under way knows and could not compute again: arrays and numbers by name.
+# What a running fit cannot compute again: arrays and numbers by name.
 RunState: TypeAlias = Mapping[str, NDArray[Any] | float]
 
 
@@ -137,17 +137,17 @@ class SweepReport:
     Attributes
     ----------
     stalled : bool
-        Nothing moved: further sweeps are of no use.
+        No core moved: further sweeps are useless.
     distrusts : bool
         Less than half of the observed entries are trusted.
     settling : bool
-        The objective itself is still changing: a small change does not mean convergence yet.
+        The objective is still changing: a small change of the ring is no convergence yet.
     done : bool
         The method needs no further sweep.
     converged : bool
-        The method itself has seen that the estimate does not change any more.
+        The method has found that the estimate no longer changes.
     stage : str
-        What the fit is at, in words; empty: the change says enough.
+        The phase of the fit in words; empty: the change is shown.
     growing : bool
         The ring is still growing: later sweeps will take longer.
     """
@@ -167,14 +167,14 @@ class SweepReport:
 
 
 class Snapshot(Protocol):
-    """A model at some moment; it stays as it is while the fit continues."""
+    """A model at some moment; it does not change while the fit continues."""
 
     def ring(self) -> TensorRing | None:
         """The ring, in the data's units; None for methods without one."""
         ...
 
     def tensor(self) -> NDArray[Any]:
-        """The estimate, dense."""
+        """The dense estimate."""
         ...
 
 
@@ -214,9 +214,9 @@ class Saved:
     history : tuple of SweepRecord
         Of the sweeps done.
     quiet : int
-        How many sweeps in a row the change has been small.
+        Number of sweeps in a row with a small change.
     ended : Status or None
-        How the fit has ended by itself; None if further sweeps would continue it.
+        How the fit has ended; None if further sweeps would continue it.
     state : mapping
         Of the run.
     """

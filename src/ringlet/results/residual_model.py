@@ -1,6 +1,6 @@
-"""What the residuals of a fit look like: their local scale, how large a good one may be, and what errors they predict.
+"""Residuals of a fit: their local scale, the largest that good entries have, and the errors that they predict.
 
-All come from a bounded sample of blocks that is the same for every call, so any block can be judged by itself.
+All come from a sample of bounded size, which is the same for every call. So any block can be judged by itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,13 +26,13 @@ __all__ = ["ResidualModel", "ResidualSample", "draw_sample", "error_model", "res
 
 ReadResiduals: TypeAlias = Callable[[Block], tuple[NDArray[Any], NDArray[np.float64]]]
 
-_SAMPLED_ENTRIES = 1 << 19  # a second's work
+_SAMPLED_ENTRIES = 1 << 19  # about a second of work
 _STORED_BLOCKS = 16  # of stored data that are read, unless a chunk is larger
 _MOST_BLOCKS = 512  # of data in memory
 _ROUNDING_STD = 1 / sqrt(12)  # of whole numbers: their rounding errors are uniform over a step
 _GOOD_SPREADS = 4.0  # of z-scores: entries within count for the range of the data
-_LEAST_PART = 1e-6  # of the range between the 5 % quantiles: smaller residuals of floats mean nothing
-_RING_ROUNDING = 4  # rounding errors of a number that a ring, a sum of products, may be off
+_LEAST_PART = 1e-6  # share of the range between the 5 % quantiles: smaller residuals of floats are rounding
+_RING_ROUNDING = 4  # rounding errors of a number by which a ring, a sum of products, may be wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +86,9 @@ class ResidualSample:
     values, residuals : arrays of shape (M,)
         Of the observed entries.
     places : tuple of int arrays of shape (M,)
-        Where they are, one array a mode.
+        Their indices, one array per mode.
     known_shares : tuple of arrays, one a mode
-        Observed part of every slice; of slices that were not met, of all.
+        Observed share of every slice; for slices outside of the sample, that of all.
     """
 
     shape: tuple[int, ...]

@@ -35,7 +35,7 @@ class RingSnapshot:
     empty : tuple of tuples of int
         For every mode, the slices that hold no data.
     kernel : Kernel
-        By which the model weighs entries, in the data's units; by default it trusts every entry.
+        The kernel of the model, in the data's units; by default it trusts every entry.
     """
 
     cores: tuple[Core, ...]
@@ -44,7 +44,7 @@ class RingSnapshot:
     kernel: Kernel = field(default_factory=Kernel)
 
     def ring(self) -> TensorRing:
-        """The ring in the data's units; slices without any data are made from their neighbours."""
+        """The ring in the data's units; slices without any data are interpolated."""
         factor = self.cores[0].dtype.type(self.size ** (1 / len(self.cores)))
         return TensorRing([core * factor for core in map(fill_empty, self.cores, self.empty)])
 

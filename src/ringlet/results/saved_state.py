@@ -1,8 +1,8 @@
-"""States of fits as arrays and numbers by name, as checkpoints keep them, and states made of them again.
+"""States of fits to and from arrays and numbers by name, which checkpoints store.
 
 A state is a frozen dataclass. A field becomes an entry of the same name; the fields of a dataclass in it are named
 ``outer.inner``, the arrays of a tuple ``name.0``, ``name.1``, .... Fields that can be computed again carry the metadata
-``NOT_SAVED``. Whatever is read is checked: checkpoints are files.
+``NOT_SAVED``. Everything that is read is checked: a checkpoint may be damaged.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,12 +43,12 @@ def by_name(state: Any, prefix: str = "") -> dict[str, NDArray[Any] | float]:
         elif isinstance(value, tuple):
             named[name] = np.array(value, np.float64)
         elif value is not None:
-            named[name] = int(value) if isinstance(value, bool) else value  # checkpoints hold no truth values
+            named[name] = int(value) if isinstance(value, bool) else value  # checkpoints hold no booleans
     return named
 
 
 def from_names(like: StateT, saved: RunState, prefix: str = "") -> StateT:
-    """A state with the values that were saved, of the structure that `like` has.
+    """A state with the saved values and the structure of `like`.
 
     Fields that were not saved keep the values of `like`. Arrays of tuples may have other shapes than those of `like`:
     bonds grow.

@@ -1,4 +1,4 @@
-"""From an index, as NumPy takes it, to blocks that a source can read, and back to the axes that NumPy would give."""
+"""From an index of NumPy to blocks that a source can read, and back to the axes that NumPy gives."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ def evaluate(
     dtype: DTypeLike,
     chunks: Chunks | None = None,
 ) -> NDArray[Any]:
-    """Compute what an index takes, a part of bounded size at a time.
+    """Compute the entries of an index, a part of bounded size at a time.
 
     Parameters
     ----------
     compute : callable
-        Gives the entries of a block: one slice or sorted index array a mode.
+        Gives the entries of a block: one slice or sorted index array per mode.
     index : int, slice, Ellipsis, array of int or bool, or a tuple of these
     shape : tuple of int
         Of the tensor.
@@ -89,16 +89,16 @@ def _parts(lengths: Sequence[int], chunks: Chunks | None) -> Iterator[tuple[slic
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What an index with at most one array takes.
+    """The selection of an index with at most one array.
 
     Attributes
     ----------
     block : tuple of slices and index arrays
         A full outer selection.
     squeezed : tuple of int
-        Axes of it that integers leave to be squeezed.
+        Axes of it that come from integers and are removed.
     leading : int or None
-        The axis of an index array that stands apart from an integer: NumPy puts it first.
+        The axis of an index array that is separated from an integer by a slice: NumPy puts it first.
     """
 
     block: Block
@@ -113,7 +113,7 @@ class _Chosen:
         ]
 
     def within(self, part: tuple[slice, ...], shape: Sequence[int]) -> Block:
-        """A part of the block; slices that go forward stay slices."""
+        """A part of the block; slices with a positive step stay slices."""
         chosen: list[slice | Indices] = []
         for item, length, taken in zip(self.block, shape, part, strict=True):
             if not isinstance(item, slice):
@@ -173,7 +173,7 @@ def _index_error(index: object, shape: tuple[int, ...]) -> IndexingError:
 
 
 def _coordinates(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[Indices]:
-    """Index of every entry along every mode, with the axes of the result: NumPy itself reads the index."""
+    """Index of every entry along every mode, with the axes of the result; NumPy interprets the index."""
     try:
         return [np.broadcast_to(axis, shape)[index] for axis in np.ix_(*map(np.arange, shape))]
     except IndexError as error:

@@ -1,4 +1,4 @@
-"""How a fit shows itself: one line of text, and a card for notebooks with the path of its error over the sweeps."""
+"""How a fit is shown: one line of text, and a card for notebooks with its error over the sweeps."""
 
 from collections.abc import Sequence
 from html import escape
@@ -11,7 +11,7 @@ __all__ = ["Facts", "card", "history_facts", "line", "size_fact"]
 
 Facts = list[tuple[str, str]]  # names and values, in the order in which they are shown
 
-_ACCENT = "#4a90d9"  # as in the drawing of a ring: stands out on white and on black
+_ACCENT = "#4a90d9"  # as in the drawing of a ring: visible on white and on black
 _FONT = "12px system-ui, sans-serif"
 _WIDTH, _HEIGHT = 220, 64  # of the path, in pixels
 _MARGIN = 4
@@ -30,7 +30,7 @@ def history_facts(history: Sequence[SweepRecord]) -> Facts:
 
 
 def size_fact(ring_bytes: int, data_bytes: int) -> tuple[str, str]:
-    """The size of a ring against that of its data; it says so where the ring is the larger one.
+    """The sizes of a ring and its data, with a remark if the ring is larger.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def line(name: str, facts: Facts) -> str:
 
 
 def card(name: str, facts: Facts, history: Sequence[SweepRecord]) -> str:
-    """Facts as an HTML fragment without scripts, beside the path of the validation error, or of the change.
+    """Facts as an HTML fragment without scripts, with the path of the validation error or of the change.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def card(name: str, facts: Facts, history: Sequence[SweepRecord]) -> str:
 
 
 def _path(history: Sequence[SweepRecord]) -> str:
-    """A small SVG with a logarithmic axis; nothing where there are fewer than two numbers to join."""
+    """A small SVG with a logarithmic axis; empty for fewer than two numbers."""
     label = "validation error"
     numbers = [(record.sweep, record.held_out) for record in history]
     if sum(_is_drawn(number) for _, number in numbers) < 2:

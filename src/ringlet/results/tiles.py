@@ -1,4 +1,4 @@
-"""Tiles of a tensor, each computed with some entries around it, so that large data are never computed whole."""
+"""Tiles of a tensor, each computed with some entries around it: large data are never in memory as a whole."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ class Tile:
     Attributes
     ----------
     core : tuple of slice
-        What is computed.
+        The part that is computed.
     padded : tuple of slice
-        What is looked at.
+        The part that is read.
     """
 
     core: tuple[slice, ...]
@@ -47,9 +47,9 @@ class Tiling:
     Attributes
     ----------
     box : tuple of slice
-        What the tiles cover.
+        The part that the tiles cover.
     lengths, halos : tuple of int
-        Of a tile along every mode, and what is looked at to either side.
+        Of a tile along every mode, and what is read on either side.
     """
 
     box: tuple[slice, ...]
@@ -79,7 +79,7 @@ class Tiling:
 
     @property
     def overhead(self) -> float:
-        """Entries that a tile amid others looks at, for each of its own.
+        """Entries that an inner tile reads, for each entry of its own.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class Tiling:
         return float(prod(looked_at) / prod(self.lengths))
 
     def resized(self, mode: int, length: int) -> "Tiling":
-        """The same with tiles of this length along a mode, or of all of it if there is no more."""
+        """The same with tiles of this length along a mode, or as long as the mode."""
         held = self.box[mode]
         length = min(length, held.stop - held.start)
         return replace(self, lengths=(*self.lengths[:mode], length, *self.lengths[mode + 1 :]))
@@ -119,16 +119,16 @@ class Tiling:
 def tiling(
     box: Sequence[slice], halos: Sequence[int], together: Sequence[int], entries: int, chunks: Sequence[int]
 ) -> Tiling:
-    """Tiles that look at no more than about `entries` entries, and at few of them twice.
+    """Tiles that read no more than about `entries` entries, and few of them twice.
 
     Parameters
     ----------
     box : sequence of slice
-        What to cover.
+        The part to cover.
     halos : sequence of int
-        Entries to either side that a tile looks at, along every mode.
+        Entries on either side that a tile reads, along every mode.
     together : sequence of int
-        Modes that are divided only if nothing else helps.
+        Modes that are divided only if the others are not enough.
     entries : int
     chunks : sequence of int
         Lengths of stored chunks: tiles that are longer hold whole ones. 1 of data in memory.
@@ -169,7 +169,7 @@ def affordable(tilings: Iterable[Tiling], most: float) -> Tiling:
 
 
 def sample_windows(box: Sequence[slice], chunks: Chunks | None, entries: int) -> list[tuple[slice, ...]]:
-    """A box of a tensor if it has no more than this number of entries, else four parts of it that have about as many.
+    """A box of a tensor if it has at most this number of entries, otherwise four parts of it with about as many.
 
     Parameters
     ----------

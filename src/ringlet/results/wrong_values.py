@@ -1,4 +1,4 @@
-"""The model of wrong values that a fit has learned."""
+"""The model of wrong values that a fit learns."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ class Atom:
     ----------
     value : float
     share : float
-        Of all observed entries: those that take it and are wrong.
+        Share of all observed entries that have this value and are wrong.
     """
 
     value: float
@@ -70,13 +70,13 @@ class WrongValues:
 
 
 def wrong_values(outliers: OutlierModel, values: NDArray[Any], scale: LocalScale) -> WrongValues:
-    """Put together what is known.
+    """Build the model.
 
     Parameters
     ----------
     outliers : OutlierModel
     values : array of shape (M,)
-        Observed entries, or a sample of them, from which the exact values of atoms are taken.
+        Observed entries, or a sample of them, that have the exact values of atoms.
     scale : LocalScale
         Of the residuals.
     """

@@ -140,7 +140,8 @@ class RingBase:
         ----------
         device : str or device
             A device of the library of the cores, e.g. ``"cpu"`` or ``"cuda"``. NumPy cores stay NumPy arrays for "cpu",
-            and become torch tensors for any other device. ``"numpy"`` gives NumPy arrays.
+            and become torch tensors for any other device. ``"numpy"`` gives NumPy arrays, and so does "cpu" where the
+            library has no such device, as CuPy.
 
         Examples
         --------
@@ -151,8 +152,8 @@ class RingBase:
         >>> ring.to("numpy").cores[0].shape
         (1, 2, 1)
         """
-        stays = isinstance(device, str) and device == "cpu" and self._place is None
-        if stays or (isinstance(device, str) and device == "numpy"):
+        on_host = self._place is None or not self._place.names_host
+        if isinstance(device, str) and (device == "numpy" or (device == "cpu" and on_host)):
             return self.at(None)
         return self.at(named_place(device, self._place))
 

@@ -33,22 +33,35 @@ class Loss:
     Attributes
     ----------
     name : str
-    weight : callable (residual, width, out) -> out
-        Weights in [0, 1], written into `out` (same shape and dtype as `residual`, which it may be).
+    weight : callable (residual, width, out=None, xp=numpy) -> array
+        Weights in [0, 1]. NumPy writes them into `out` (same shape and dtype as `residual`, which it may be); with
+        another library `xp` of the residuals they are a new array.
     value : callable (residual, width) -> array
         rho(e), which is about e^2 / 2 for residuals much smaller than the width.
     """
 
     name: str
-    weight: Callable[[Floats, float, Floats], Floats]
+    weight: Callable[..., Any]
     value: Callable[[Floats, float], Floats]
 
 
-def _correntropy_weight(residual: Floats, width: float, out: Floats) -> Floats:
-    np.multiply(residual, residual, out=out)
-    np.multiply(out, -0.5 / width**2, out=out)
-    np.exp(out, out=out)  # w = exp(-e^2 / (2 sigma^2))
-    return out
+def _into(xp: Any, name: str, *given: Any, out: Any) -> Any:
+    """What a function of a library gives; NumPy writes it into `out`, if that is an array.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 4.0])
+    >>> _into(np, "sqrt", x, out=x) is x
+    True
+    """
+    function = getattr(xp, name)
+    return function(*given, out=out) if xp is np else function(*given)
+
+
+def _correntropy_weight(residual: Any, width: float, out: Any = None, xp: Any = np) -> Any:
+    squares = _into(xp, "multiply", residual, residual, out=out)
+    squares *= -0.5 / width**2
+    return _into(xp, "exp", squares, out=squares)  # w = exp(-e^2 / (2 sigma^2))
 
 
 def _correntropy_value(residual: Floats, width: float) -> Floats:
@@ -59,22 +72,22 @@ def _correntropy_value(residual: Floats, width: float) -> Floats:
     return np.asarray(width**2 * value)
 
 
-def _cauchy_weight(residual: Floats, width: float, out: Floats) -> Floats:
-    np.multiply(residual, residual, out=out)
-    out *= 1.0 / width**2
-    out += 1.0
-    np.reciprocal(out, out=out)  # w = 1 / (1 + e^2 / sigma^2)
-    return out
+def _cauchy_weight(residual: Any, width: float, out: Any = None, xp: Any = np) -> Any:
+    squares = _into(xp, "multiply", residual, residual, out=out)
+    squares *= 1.0 / width**2
+    squares += 1.0
+    return _into(xp, "reciprocal", squares, out=squares)  # w = 1 / (1 + e^2 / sigma^2)
 
 
 def _cauchy_value(residual: Floats, width: float) -> Floats:
     return np.asarray(0.5 * width**2 * np.log1p((residual / width) ** 2))
 
 
-def _huber_weight(residual: Floats, width: float, out: Floats) -> Floats:
-    np.abs(residual, out=out)
-    np.maximum(out, width, out=out)
-    return np.divide(width, out, out=out)  # w = min(1, sigma / |e|)
+def _huber_weight(residual: Any, width: float, out: Any = None, xp: Any = np) -> Any:
+    sizes = _into(xp, "abs", residual, out=out)
+    if xp is np:
+        return np.divide(width, np.maximum(sizes, width, out=sizes), out=sizes)
+    return width / xp.clip(sizes, width, None)  # w = min(1, sigma / |e|)
 
 
 def _huber_value(residual: Floats, width: float) -> Floats:
@@ -82,7 +95,9 @@ def _huber_value(residual: Floats, width: float) -> Floats:
     return np.where(size <= width, 0.5 * residual**2, width * (size - 0.5 * width))
 
 
-def _l2_weight(_residual: Floats, _width: float, out: Floats) -> Floats:
+def _l2_weight(residual: Any, _width: float, out: Any = None, xp: Any = np) -> Any:
+    if out is None:
+        return xp.ones_like(residual)
     out.fill(1.0)
     return out
 
@@ -128,7 +143,7 @@ class Kernel:
         with np.errstate(over="ignore"):  # absurd residuals are cut off, so that their squares stay finite
             relative = np.asarray(residuals / self.width)
             np.clip(relative, -_LARGEST, _LARGEST, out=relative)
-        return self.loss.weight(relative, 1.0, relative)
+        return np.asarray(self.loss.weight(relative, 1.0, relative))
 
 
 @dataclass(frozen=True)

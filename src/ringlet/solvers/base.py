@@ -71,18 +71,18 @@ class Problem:
     ----------
     source : Source
     survey : Survey
-        What the first look at the source found.
+        Range and counts of the source.
     rank : tuple of int
         One bond before every mode; empty for methods without a ring.
     seed : int
     init : TensorRing, optional
         Where to start from.
     executor : DaskExecutor, optional
-        The cluster that passes over the data run on.
+        The cluster on which passes over the data run.
     choice : RankChoice, optional
-        The fit has to find the rank, and `rank` is what it starts with.
+        The fit has to find the rank, and starts with `rank`.
     device : Place, optional
-        The device that passes over the data run on.
+        The device on which passes over the data run.
     """
 
     source: Source
@@ -112,7 +112,7 @@ def first_look(source: Source, executor: DaskExecutor | None) -> Survey:
 
 
 class Run(Protocol):
-    """A fit that is under way."""
+    """A running fit."""
 
     def sweep(self, number: int) -> SweepReport:
         """Do one sweep, numbered from 1. If it raises, the model stays one that can be used."""
@@ -125,30 +125,30 @@ class Run(Protocol):
 
 @runtime_checkable
 class TimedRun(Run, Protocol):
-    """A fit that makes use of the time it is given."""
+    """A running fit that uses a limit of time."""
 
     def prepare(self, deadline: float) -> None:
         """Before the first sweep, unless the fit is resumed; it should end by `deadline`, a time of `perf_counter`."""
         ...
 
     def hurry(self) -> None:
-        """The time runs out: end in a few sweeps."""
+        """End in a few sweeps, because the time is nearly used up."""
         ...
 
 
 @runtime_checkable
 class ResumableRun(Run, Protocol):
-    """A fit that can be set aside between two sweeps and taken up by another process."""
+    """A fit that can be saved between two sweeps and continued by another process."""
 
     def state(self) -> RunState:
-        """What a fresh run of the same problem lacks to continue from here; to be stored before the next sweep."""
+        """What a new run of the same problem needs to continue from here; stored before the next sweep."""
         ...
 
     def resume(self, state: RunState) -> None:
-        """Continue from a state, of which the arrays have the values, dtypes and memory layout they had.
+        """Continue from a state whose arrays have the values, dtypes and memory layout of the saved ones.
 
-        The next sweep must do to the bit what it would have done in the run that the state is of. A FormatError if the
-        state is not of such a run.
+        The next sweep must give the same bits as in the run that was saved. A FormatError if the state is not from such
+        a run.
         """
         ...
 
@@ -239,6 +239,10 @@ class Solver(ABC):
         """Whether held-out entries choose something: the rank, if there is a `choice`, or a penalty."""
         return choice is not None
 
+    def by_passes(self) -> bool:
+        """Whether all that it computes from the data are passes over blocks of them, which devices can do."""
+        return False
+
     @abstractmethod
     def plan(self, shape: tuple[int, ...], rank: tuple[int, ...], dtype: np.dtype[Any]) -> Plan:
         """What a fit of data of this shape and dtype needs; a BudgetError if it is more than `memory`."""
@@ -269,7 +273,7 @@ class IterativeSolver(Solver):
 
 
 def working_dtype(data: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
-    """The precision to work in: as asked, else float32 for data that it holds exactly, and float64 for all other."""
+    """The working precision: the given one, or float32 for data that it holds exactly and float64 for all others."""
     if asked is not None:
         return np.dtype(asked)
     return np.dtype("f4" if np.can_cast(data, np.float32) else "f8")
@@ -286,7 +290,7 @@ def check_fits_machine(plan: Plan, what: str, advice: str) -> None:
 
 
 def _working_precision(dtype: DTypeLike) -> np.dtype[Any]:
-    """The dtype, as one object for all the ways to write it."""
+    """The dtype, as one object for all its names."""
     try:
         given: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError, SyntaxError):

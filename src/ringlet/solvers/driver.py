@@ -14,12 +14,12 @@ from ringlet.solvers.base import ResumableRun, Run, StopRule, TimedRun
 
 __all__ = ["Checkpoint", "RunOptions", "drive"]
 
-_RECENT = 5  # sweeps whose mean time is taken for the next, and whose least for a short one
-_CLOSING = 2.0  # short sweeps that a run may want at its end: they must fit into the time left after the next sweep
+_RECENT = 5  # last sweeps: their mean time predicts the next one, their least time a short one
+_CLOSING = 2.0  # short sweeps at the end of a run; the time left after the next sweep must suffice for them
 
 
 class Checkpoint(Protocol):
-    """Where a fit is set aside while it runs."""
+    """Where a fit is saved while it runs."""
 
     @property
     def name(self) -> str:
@@ -36,13 +36,13 @@ class Checkpoint(Protocol):
         ...
 
     def save(self, saved: Saved) -> None:
-        """Keep this, whatever happens later."""
+        """Save this."""
         ...
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Who looks on while a fit runs.
+    """Observers of a running fit.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class RunOptions:
         Called with a `State` after every sweep; returning True stops the fit.
     progress : ProgressLine or None
     checkpoint : Checkpoint or None
-        For a `ResumableRun`: continue from what it holds, and keep it current. A fit that has ended is not swept again;
+        For a `ResumableRun`: continue from it, and keep it up to date. A fit that has ended is not swept again;
         one that was interrupted, stopped by its callback, or has used its sweeps continues if there are sweeps left.
     deadline : float
         Time of `perf_counter` by which the last sweep should end.
@@ -95,7 +95,7 @@ def drive(run: Run, rule: StopRule, options: RunOptions | None = None) -> tuple[
             ended = _ended(report, quiet, rule)
             seconds = [one.seconds for one in history[-_RECENT:]]
             left = options.deadline - perf_counter()
-            late = left < min(seconds)  # not even a short sweep fits in
+            late = left < min(seconds)  # there is no time for another short sweep
             last = stopped or late or ended is not None or number == rule.sweeps
             if checkpoint is not None and (last or number % checkpoint.every == 0):
                 checkpoint.save(Saved(tuple(history), quiet, ended, _resumable(run).state()))
@@ -117,7 +117,7 @@ def _says_stop(answer: object) -> bool:
 
 
 def _ended(report: SweepReport, quiet: int, rule: StopRule) -> Status | None:
-    """How the fit has ended by itself; None if it has not."""
+    """How the fit has ended; None if it has not."""
     if report.done:
         return Status.DONE
     if not (report.stalled or report.converged or quiet >= rule.patience):

@@ -1,4 +1,4 @@
-"""Ranks that a fit is to find: what a caller may ask for, where it begins, and how large the ring may become."""
+"""Ranks that a fit has to find: what a caller may ask for, the first bonds, and the largest ring."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,29 +12,29 @@ from ringlet.ring.ranks import bond_limits, parameters
 __all__ = ["RankChoice", "background", "budget", "target", "wider_rank"]
 
 _SMALLER = 5  # times: an automatic ring has at most this part of the data's numbers,
-_TARGET_SMALLER = 2  # and this part where it has to reach a target, or where the data are tiny
-_TINY = 1000  # entries: a fifth of them would hold next to nothing
+_TARGET_SMALLER = 2  # and this part if it has to reach a target, or if the data are tiny
+_TINY = 1000  # entries: a fifth of them would describe almost nothing
 _HEADER = 4096  # bytes of a stored ring beside its numbers
 _START = 3  # bonds that a fit begins with
-_LEAST_STEP = 1.1  # factor: a bond that may grow by less does not grow, for a trial would cost much and gain little
+_LEAST_STEP = 1.1  # a bond that can grow by less than this factor does not grow: a trial costs much and gains little
 
 
 @dataclass(frozen=True)
 class RankChoice:
-    """A rank that the fit is to find.
+    """A rank that the fit has to find.
 
     Attributes
     ----------
     bytes : int or None
         Largest stored ring.
     psnr : float or None
-        Enough over all entries, in decibels.
+        Wanted quality over all entries, in decibels.
     trusted : bool
-        Only trusted entries count towards it.
+        Whether only trusted entries count for it.
     still : int or None
-        A mode whose two bonds stay 1: the tensor does not change along it but for a factor.
+        A mode whose two bonds stay 1: slices along it differ by a factor only.
     parameters : int or None
-        Most numbers in the ring, where neither of these says it.
+        Most numbers in the ring, if neither of these decides.
     """
 
     bytes: int | None = None
@@ -45,7 +45,7 @@ class RankChoice:
 
     @classmethod
     def of(cls, rank: object) -> "RankChoice | None":
-        """What `rank` asks to be found; None if it is a rank itself."""
+        """The choice that `rank` asks for; None if it is a rank itself."""
         if isinstance(rank, RankChoice):
             return rank
         if not isinstance(rank, str):
@@ -58,7 +58,7 @@ class RankChoice:
         return cls()
 
     def __repr__(self) -> str:
-        """As a caller writes it."""
+        """The choice as a caller writes it."""
         if self.bytes is not None:
             return f"budget({self.bytes})"
         if self.still is not None:
@@ -80,11 +80,11 @@ class RankChoice:
             return self.parameters
         entries = prod(shape)
         smaller = _SMALLER if self.psnr is None and entries > _TINY else _TARGET_SMALLER
-        thin = min(2 * sum(shape), entries * 3 // 4)  # few channels: twice the smallest ring, if that is smaller at all
+        thin = min(2 * sum(shape), entries * 3 // 4)  # few channels: twice the smallest ring, if smaller
         return max(entries // smaller, thin)
 
     def still_bonds(self, order: int) -> tuple[int, ...]:
-        """The two bonds of a mode along which nothing changes, which stay 1; none if there is no such mode.
+        """The two bonds of a mode along which nothing changes, which stay 1; empty without such a mode.
 
         Examples
         --------
@@ -94,7 +94,7 @@ class RankChoice:
         return () if self.still is None else (self.still % order, (self.still + 1) % order)
 
     def start_rank(self, shape: Sequence[int], most: int) -> tuple[int, ...]:
-        """Small bonds to begin with, of a ring of at most `most` numbers.
+        """The first, small bonds, of a ring of at most `most` numbers.
 
         Examples
         --------
@@ -108,7 +108,7 @@ class RankChoice:
         return (1,) * len(shape)
 
     def largest_rank(self, shape: Sequence[int], most: int) -> tuple[int, ...]:
-        """The rank of about equal bonds, as far as their neighbours carry them, of a ring of at most `most` numbers.
+        """The rank with about equal bonds, as wide as their neighbours allow, of a ring of at most `most` numbers.
 
         Examples
         --------
@@ -122,7 +122,7 @@ class RankChoice:
                 break
             bond, rank = bond + 1, wider
         still = self.still_bonds(len(shape))
-        for k in (k for k in range(len(shape)) if k not in still):  # what is left is enough for single bonds
+        for k in (k for k in range(len(shape)) if k not in still):  # the rest is enough for single bonds
             one = (*rank[:k], rank[k] + 1, *rank[k + 1 :])
             if parameters(shape, one) <= most:
                 rank = bond_limits(shape, one)
@@ -136,7 +136,7 @@ class RankChoice:
 def wider_rank(
     shape: Sequence[int], rank: Sequence[int], bond: int, factor: float, fits: Callable[[tuple[int, ...]], bool]
 ) -> tuple[int, ...] | None:
-    """The rank with one bond wider, as far as its neighbours carry it and the ring `fits`; None if hardly at all.
+    """The rank with one bond wider, as far as its neighbours and `fits` allow; None if it can hardly grow.
 
     Examples
     --------

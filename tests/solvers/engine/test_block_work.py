@@ -62,8 +62,9 @@ def test_gradient_and_curvature_agree_with_explicit_subchain(shape, rank, masked
         E = unfolding(x / 2.0, k) - A @ S.T
         weight = WEIGHTS["correntropy"](E, 0.7) * unfolding(observed, k)
         direction = rng.standard_normal(A.shape)
-        work = BlockWork(ArraySource(x, mask), PassInputs(index, cores, plan, 2.0), A, Resources(profile=Profile()))
-        weights = Weights(kernel, np.empty(plan.entries) if count % 2 == 0 else None)
+        inputs = PassInputs(index, cores, plan, np.float64(0.5))
+        work = BlockWork(ArraySource(x, mask), inputs, A, Resources(profile=Profile()))
+        weights = Weights(kernel, np.empty(plan.entries), {}) if count % 2 == 0 else Weights(kernel)
         gradient = np.zeros_like(A)
         for piece in plan.pieces:
             gradient[piece.slices] += work.gradient(piece, weights=weights)
@@ -80,10 +81,11 @@ def test_weights_that_are_all_one_are_not_kept():
     cores, x = random_cores(shape, rank), np.random.default_rng(0).standard_normal(shape)
     plan = replace(next(splits(shape, rank, 0)), block=4)
     A, S = core_rows(cores[0]), subchain(cores, 0)
-    work = BlockWork(ArraySource(x), PassInputs(tuple(map(np.arange, shape)), cores, plan, 1.0), A, Resources())
-    weights = Weights(Kernel(np.inf, LOSSES["correntropy"]), np.full(plan.entries, np.nan))
+    inputs = PassInputs(tuple(map(np.arange, shape)), cores, plan, np.float64(1.0))
+    work = BlockWork(ArraySource(x), inputs, A, Resources())
+    weights = Weights(Kernel(np.inf, LOSSES["correntropy"]), np.full(plan.entries, np.nan), {})
     for piece in plan.pieces:
         work.gradient(piece, weights=weights)
-    assert weights.all_one == {0, 80}
+    assert weights.kept == {(0, 80): None, (80, 120): None}
     found = sum(work.curvature(piece, direction=A, weights=weights) for piece in plan.pieces)
     assert found == pytest.approx(np.sum((A @ S.T) ** 2))

@@ -5,9 +5,10 @@ order and anywhere, and a block of slices is read, turned into residuals, weight
 gradient while it is in the cache.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf, isinf
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,26 @@ from numpy.typing import NDArray
 from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core
 from ringlet.robust import Kernel
+from ringlet.solvers.engine.block_arrays import BlockArrays
+from ringlet.solvers.engine.block_math import BlockMath, Entries
 from ringlet.solvers.engine.core_plan import CorePlan, Piece, SliceBlock
 from ringlet.solvers.engine.subchain import Operator, Resources, build_operator
-from ringlet.sources import Block, Source
+from ringlet.sources import Block
 
-__all__ = ["LARGEST_ENTRY", "BlockWork", "PassInputs", "Weights", "block_to_read"]
+__all__ = ["BlockWork", "PassInputs", "Readable", "Weights", "block_to_read"]
 
-Observed: TypeAlias = NDArray[np.bool_] | None
 
-LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in data ranges, by bytes of the working precision: no square of them overflows
+class Readable(Protocol):
+    """Entries of a tensor, given as arrays of the library that works on them."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Size of every mode."""
+        ...
+
+    def read(self, block: Block, order: tuple[int, ...] | None = None) -> tuple[Any, Any]:
+        """Values of a block, and which of them are observed (None: all)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -37,8 +49,8 @@ class PassInputs:
     cores : sequence of arrays
         The cores, at those indices; core k is not used.
     plan : CorePlan
-    data_range : float
-        The data are divided by it as they are read.
+    factor : number of the working precision
+        That the data are multiplied by as they are read.
     row_weights : array of length J, or None
         Factor of every column (leverage sampling).
     """
@@ -46,27 +58,28 @@ class PassInputs:
     index: Sequence[NDArray[np.intp]]
     cores: Sequence[Core]
     plan: CorePlan
-    data_range: float
+    factor: np.floating[Any]
     row_weights: Floats | None = None
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights W o P of a pass, which its gradient and its line search share.
+    """The weights W o P of a pass, which its gradient and its line search use.
 
     Attributes
     ----------
     kernel : Kernel
         In units of the data's range.
-    kept : array or None
-        One number an entry, written by the gradient and read by the line search; None: they are computed twice.
-    all_one : set of int
-        Where the blocks begin whose weights are all one.
+    room : array or None
+        Where NumPy writes them: one number an entry.
+    kept : dict or None
+        Written by the gradient and read by the line search: the weights of every block by where it begins and ends,
+        None if all are one. Those of blocks that are not there are computed again.
     """
 
     kernel: Kernel
-    kept: Floats | None = None
-    all_one: set[int] = field(default_factory=set)
+    room: Floats | None = None
+    kept: dict[tuple[int, int], Any] | None = None
 
 
 class BlockWork:
@@ -74,133 +87,126 @@ class BlockWork:
 
     Parameters
     ----------
-    source : Source
+    source : Readable
     inputs : PassInputs
     rows : array (slices, r_k r_{k+1})
         A_k before the update.
     resources : Resources
+    arrays : BlockArrays, optional
+        The library of rows, cores and entries; by default NumPy, with the workspace of the resources.
     """
 
-    def __init__(self, source: Source, inputs: PassInputs, rows: Floats, resources: Resources) -> None:
+    def __init__(
+        self,
+        source: Readable,
+        inputs: PassInputs,
+        rows: Any,
+        resources: Resources,
+        arrays: BlockArrays | None = None,
+    ) -> None:
         self._source = source
         self._inputs = inputs
         self._plan = plan = inputs.plan
         self._rows = rows
-        self._inverse_range = rows.dtype.type(1.0 / inputs.data_range)
-        self._workspace = resources.workspace
+        self._arrays = arrays = resources.workspace if arrays is None else arrays
+        self._factor = arrays.number(inputs.factor)
         self._part = resources.part
-        self._operator = build_operator(plan, inputs.cores, self._workspace) if plan.tile_mode is None else None
+        self._math = BlockMath(arrays, None, resources.part)
+        self._operator = build_operator(plan, inputs.cores, arrays) if plan.tile_mode is None else None
 
-    def gradient(self, piece: Piece, *, weights: Weights) -> Floats:
+    def gradient(self, piece: Piece, *, weights: Weights) -> Any:
         """Rows of ``d = (W o P o (X - A S^T)) S``."""
-        operator, first = self._operator_for(piece), piece.slices.start
-        rows = np.empty_like(self._rows[piece.slices])
-        for block in piece.blocks:
-            residuals, observed = self._residuals(operator, block.slices, piece.tile)
-            factors = self._factors(residuals, observed, block, piece.tile, weights)
-            if factors is not None:
-                with self._part("weights"):
-                    residuals *= factors
-            with self._part("adjoint"):
-                rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(residuals)
-        return rows
+        operator, math, width = self._operator_for(piece), *self._kernel(weights)
+        compute = self._arrays.traced(BlockMath.gradient)
 
-    def right_hand_side(self, piece: Piece) -> Floats:
+        def parts() -> Iterator[Any]:
+            for block in piece.blocks:
+                room = self._room(block, weights)
+                rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
+                part, factors = compute(math, operator, rows, entries, width, room)
+                if weights.kept is not None:
+                    weights.kept[block.first, block.stop] = factors
+                yield part
+
+        return self._arrays.joined(parts(), self._rows[piece.slices, :])
+
+    def right_hand_side(self, piece: Piece) -> Any:
         """Rows of ``X S``."""
-        operator, first = self._operator_for(piece), piece.slices.start
-        rows = np.empty_like(self._rows[piece.slices])
-        for block in piece.blocks:
-            rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(
-                self._gather(block.slices, piece.tile)[0]
-            )
-        return rows
+        operator, compute = self._operator_for(piece), self._arrays.traced(BlockMath.right_hand_side)
+        given = ((self._rows[block.slices, :], self._read(block.slices, piece.tile)) for block in piece.blocks)
+        parts = (compute(self._math, operator, rows, entries) for rows, entries in given)
+        return self._arrays.joined(parts, self._rows[piece.slices, :])
 
-    def plain_gradient(self, piece: Piece) -> tuple[Floats, float]:
+    def plain_gradient(self, piece: Piece) -> tuple[Any, Any]:
         """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
-        operator, first, squares = self._operator_for(piece), piece.slices.start, 0.0
-        rows = np.empty_like(self._rows[piece.slices])
-        for block in piece.blocks:
-            residuals, _ = self._residuals(operator, block.slices, piece.tile)
-            squares += float(np.vdot(residuals, residuals))
-            rows[block.slices.start - first : block.slices.stop - first] = operator.adjoint(residuals)
-        return rows, squares
+        operator, squares = self._operator_for(piece), []
+        compute = self._arrays.traced(BlockMath.plain_gradient)
 
-    def curvature(self, piece: Piece, *, direction: Floats, weights: Weights) -> float:
+        def parts() -> Iterator[Any]:
+            for block in piece.blocks:
+                rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
+                part, square = compute(self._math, operator, rows, entries)
+                squares.append(square)
+                yield part
+
+        return self._arrays.joined(parts(), self._rows[piece.slices, :]), sum(squares)
+
+    def curvature(self, piece: Piece, *, direction: Any, weights: Weights) -> Any:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``."""
-        operator, total = self._operator_for(piece), 0.0
+        operator, math, width = self._operator_for(piece), *self._kernel(weights)
+        compute, total = self._arrays.traced(BlockMath.curvature), 0.0
         for block in piece.blocks:
-            if weights.kept is None:
-                residuals, observed = self._residuals(operator, block.slices, piece.tile)
-                factors = self._factors(residuals, observed, block, piece.tile, weights)
+            if weights.kept is not None and (block.first, block.stop) in weights.kept:
+                factors = weights.kept[block.first, block.stop]
             else:
-                factors = None if block.first in weights.all_one else weights.kept[block.first : block.stop]
-            with self._part("search"):
-                step = operator.forward(direction[block.slices], "step")
-                if factors is None:
-                    total += float(np.vdot(step, step))
-                else:
-                    np.multiply(step, step, out=step)
-                    total += float(np.vdot(factors, step))
+                entries, residuals = self._residuals(operator, block.slices, piece.tile)
+                room = self._room(block, weights)
+                factors = self._arrays.traced(BlockMath.weights)(math, residuals, entries, width, room)
+            total += compute(math, operator, direction[block.slices, :], factors)
         return total
 
-    def residuals(self, piece: Piece) -> list[Floats]:
+    def residuals(self, piece: Piece) -> list[Any]:
         """Residuals of the observed entries, a vector for each block."""
-        operator, found = self._operator_for(piece), []
+        operator, xp, found = self._operator_for(piece), self._arrays.xp, []
         for block in piece.blocks:
-            residuals, observed = self._residuals(operator, block.slices, piece.tile)
-            found.append(residuals.ravel().copy() if observed is None else residuals[observed])
+            entries, residuals = self._residuals(operator, block.slices, piece.tile)
+            if entries.observed is None:
+                flat = xp.reshape(residuals, (-1,))
+                found.append(flat.copy() if xp is np else flat)  # NumPy writes the next block there
+            else:
+                found.append(residuals[entries.observed])
         return found
 
-    def _factors(
-        self, residuals: Floats, observed: Observed, block: SliceBlock, tile: slice | None, weights: Weights
-    ) -> Floats | None:
-        """The weights W o P of residuals; None: all one. What is missing has weight zero."""
-        kernel, row_weights = weights.kernel, self._inputs.row_weights
-        if np.isinf(kernel.width) and observed is None and row_weights is None:
-            weights.all_one.add(block.first)
-            return None
-        with self._part("weights"):
-            if weights.kept is None:
-                factors = self._workspace.array("weights", residuals.shape, residuals.dtype)
-            else:
-                factors = weights.kept[block.first : block.stop].reshape(residuals.shape)
-            if np.isinf(kernel.width):
-                factors.fill(1.0)
-            else:
-                kernel.loss.weight(residuals, kernel.width, factors)
-            if observed is not None:
-                factors *= observed
-            if row_weights is not None:
-                factors *= row_weights if tile is None else row_weights[tile]
-        return factors
+    def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Entries, Any]:
+        """A block of slices, and ``E = X - A S^T`` of it."""
+        entries, compute = self._read(block, tile), self._arrays.traced(BlockMath.residuals)
+        return entries, compute(self._math, operator, self._rows[block, :], entries)
 
-    def _residuals(self, operator: Operator, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
-        """``E = X - A S^T`` for a block of slices, shape (B, J); anything finite where nothing is observed."""
-        with self._part("forward"):
-            model = operator.forward(self._rows[block], "model")
-        residuals, observed = self._gather(block, tile)
-        np.subtract(residuals, model, out=residuals)
-        return residuals, observed
+    def _kernel(self, weights: Weights) -> tuple[BlockMath, Any]:
+        """The mathematics with the loss of a kernel, and its width."""
+        kernel = weights.kernel
+        if isinf(kernel.width):
+            return self._math, inf
+        return BlockMath(self._arrays, kernel.loss, self._part), self._arrays.number(kernel.width)
 
-    def _gather(self, block: slice, tile: slice | None) -> tuple[Floats, Observed]:
-        """A block of slices of the data, shape (B, J), in units of their range; zero where nothing is observed."""
-        source, plan = self._source, self._plan
+    def _room(self, block: SliceBlock, weights: Weights) -> Any:
+        """Where NumPy writes the weights of a block."""
+        count = block.slices.stop - block.slices.start
+        if weights.room is not None:
+            return weights.room[block.first : block.stop].reshape(count, -1)
+        return self._arrays.array("weights", (count, (block.stop - block.first) // count), self._rows.dtype)
+
+    def _read(self, block: slice, tile: slice | None) -> Entries:
+        """A block of slices of the data, or of a tile of them."""
+        plan, row_weights = self._plan, self._inputs.row_weights
         with self._part("gather"):
-            read = block_to_read(plan, self._inputs.index, source.shape, block, tile)
-            values, observed = source.read(read, plan.order)
-            gathered = self._workspace.array("residuals", (len(values), values.size // len(values)), self._rows.dtype)
-            with np.errstate(over="ignore"):  # of floats: entries beyond float32 are cut off below
-                scaled = gathered.reshape(values.shape)
-                np.multiply(values, self._inverse_range, out=scaled, casting="unsafe")
-            if values.dtype.kind == "f":
-                largest = LARGEST_ENTRY[gathered.dtype.itemsize]
-                np.clip(gathered, -largest, largest, out=gathered)
+            read = block_to_read(plan, self._inputs.index, self._source.shape, block, tile)
+            values, observed = self._source.read(read, plan.order)
             if observed is not None:
-                observed = observed.reshape(gathered.shape)
-                if values.dtype.kind == "f":  # what is missing may be NaN, and stays NaN under any weight
-                    np.fmax(gathered, -largest, out=gathered)
-                gathered *= observed  # a branch for every entry, as `where` has it, takes ten times longer
-        return gathered, observed
+                observed = self._arrays.xp.reshape(observed, (values.shape[0], -1))
+        if row_weights is not None and tile is not None:
+            row_weights = row_weights[tile]
+        return Entries(values, observed, self._factor, row_weights)
 
     def _operator_for(self, piece: Piece) -> Operator:
         if self._operator is not None:
@@ -208,13 +214,13 @@ class BlockWork:
         cores, mode = list(self._inputs.cores), self._plan.tile_mode
         if mode is not None and piece.tile is not None:
             cores[mode] = cores[mode][:, piece.tile, :]
-        return build_operator(self._plan, cores, self._workspace)
+        return build_operator(self._plan, cores, self._arrays)
 
 
 def block_to_read(
     plan: CorePlan, index: Sequence[NDArray[np.intp]], shape: Sequence[int], slices: slice, tile: slice | None
 ) -> Block:
-    """What some slices of mode k read of every mode of a source of this shape, all columns or those of one tile.
+    """Indices of every mode that some slices of mode k read from a source of this shape: all columns, or one tile.
 
     `index` has the indices used of every mode.
     """

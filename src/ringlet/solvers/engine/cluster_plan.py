@@ -26,7 +26,7 @@ class Distribution:
     tasks : int
         Tasks of a sweep.
     bytes_out, bytes_back : int
-        What the driver sends and receives in a sweep. Data in memory go out once more, before the first.
+        What the driver sends and receives in a sweep. Data in memory are sent once, before the first sweep.
     seconds, seconds_alone : float
         Estimated times of a sweep on the workers, and in one thread here.
     """
@@ -40,7 +40,7 @@ class Distribution:
 
     @property
     def speedup(self) -> float:
-        """How many times as fast as one thread here."""
+        """Speed-up over one thread here."""
         return self.seconds_alone / self.seconds
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ def distribute(plan: FitPlan, workers: int, least_seconds: float = LEAST_SECONDS
     for core in plan.cores:
         here = core.solve.seconds
         alone += here + core.passes * core.plan.seconds + _reads(core) * core.plan.entries * ENTRY_SECONDS
-        searches = core.passes > 2  # weights are computed again for the line search: a task leaves nothing behind
+        searches = core.passes > 2  # the line search computes weights again: tasks keep nothing
         products, reads = (4, 2) if searches else (core.passes, 1)
         work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
         travel = _of_regions if 1 < prod(core.grid) >= workers else _of_batches
@@ -113,7 +113,7 @@ def _of_regions(
 
 
 def _reads(core: CoreCost) -> int:
-    """How often an update looks at the data, on one machine."""
+    """How often an update reads the data, on one machine."""
     return 2 if core.passes > 3 else 1
 
 

@@ -1,4 +1,4 @@
-"""A pass over all entries of stored data on a cluster: workers take regions, whose contributions add up here."""
+"""A pass over all entries of stored data on a cluster: workers compute regions, and the sums are taken here."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ __all__ = ["ClusterRegions", "region_tasks"]
 
 Region: TypeAlias = tuple[slice, ...]
 
-_TASKS_A_SLOT = 4  # sent at a time: slots that are done early find work, and the driver's memory is not filled
+_TASKS_A_SLOT = 4  # sent at a time: slots that end early find work, and the driver's memory does not fill up
 _REGIONS_A_TASK = 8  # at most
 
 _resources = Resources()  # a worker's threads use its workspace again

@@ -5,7 +5,7 @@ whole subchain, or are cut at a bond of rank c into two parts. One part meets th
 
     forward   T = A_i @ first     (alpha x c x jF)      then   M_i = T^T @ second      (jF x jS)
 
-At narrow bonds that takes far fewer operations than the subchain. Plans depend on sizes only, never on the data or on
+Narrow bonds make this far cheaper than the subchain. Plans depend on sizes only, never on the data or on
 the number of threads.
 """
 
@@ -21,9 +21,9 @@ __all__ = ["GEMM_RATE", "CorePlan", "Piece", "SliceBlock", "core_sizes", "cut", 
 # Entries of the data in flight per thread: residuals and weights stay in the cache, and the interpreter's own work
 # between two array operations is small against them. Few entries are cut finer, to share them among threads.
 _BLOCK_LEAST, _BLOCK_MOST, _BLOCKS = 1 << 18, 1 << 19, 8
-_OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache while slices stream past
-_TILES = 8  # tiles of a mode that is tiled, at least, to share them among threads
-_TURNING, _LONG_RUN = 4e-10, 32  # seconds for every entry that is not in a run of 32 entries
+_OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache during the pass over the slices
+_TILES = 8  # least number of tiles, so that threads can share them
+_TURNING, _LONG_RUN = 4e-10, 32  # seconds for each entry outside of runs of 32 entries
 GEMM_RATE = 8e10  # operations a second of one core; for the choice only ratios matter
 
 
@@ -142,7 +142,7 @@ class CorePlan:
 
     @cached_property
     def flops(self) -> int:
-        """Operations of one product of all slices with the subchain (an update makes three or four of them)."""
+        """Operations of one product of all slices with the subchain; an update takes three or four."""
         if not self.second:
             return 2 * self.alpha * self.beta * self.entries
         between = self.alpha * self.bond * self.columns_first * self.slices
@@ -193,7 +193,7 @@ class CorePlan:
         return f"{list(self.first)} then {list(self.second)} over bond {self.bond}"
 
 
-@lru_cache(maxsize=256)  # the same sizes come back in every sweep
+@lru_cache(maxsize=256)  # sweeps ask for the same sizes again and again
 def plan_core(sizes: tuple[int, ...], rank: tuple[int, ...], mode: int) -> CorePlan:
     """Choose the cheapest way to update one core.
 
@@ -285,9 +285,9 @@ def _merge_flops(plan: CorePlan, part: tuple[int, ...]) -> float:
 
 
 def _turning_seconds(plan: CorePlan) -> float:
-    """Time of putting fetched entries in the order of the products, as the share of one product of three.
+    """Time to reorder fetched entries for the products: a third of it, since three products use them.
 
-    Runs of memory that stay together cost little; data are taken to lie with their last mode fastest.
+    Long runs of memory cost little; the last mode of the data is assumed to be the fastest.
     """
     run = 1
     for mode, wanted in zip(reversed(range(len(plan.sizes))), reversed(plan.order), strict=True):

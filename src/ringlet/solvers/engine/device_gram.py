@@ -1,6 +1,6 @@
 """Gram matrices on a device with float64: what `ringlet.ring.gram` does in NumPy, on arrays of any library.
 
-The cores of a sweep lie there, too. A Gram matrix of wide bonds, and the terms that it is a sum of, never leave it.
+The cores of a sweep are there, too. A Gram matrix of wide bonds, and its terms, never leave the device.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 25  # numbers between two products
 
 @dataclass(frozen=True)
 class DeviceSum:
-    """``G = sum_m P_m (x) S_m`` on a device, as `KroneckerSum` is it in NumPy.
+    """``G = sum_m P_m (x) S_m`` on a device, the counterpart of NumPy's `KroneckerSum`.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class DeviceSum:
         return sqrt(max(float(xp.sum((left @ left.T) * (right @ right.T))), 0.0))
 
     def dense(self, shift: float = 0.0) -> Any:
-        """``G + shift I``; the shift is one term more, so that no second matrix of this size is made for it."""
+        """``G + shift I``. The shift is one more term, which avoids a second matrix of this size."""
         xp, (terms, a, _), b = self.place.xp, self.left.shape, self.right.shape[1]
         one_a, one_b = (xp.eye(size, dtype=xp.float64, device=self.place.device) for size in (a, b))
         left = xp.reshape(xp.concat([self.left, shift * one_a[None, :, :]]), (terms + 1, -1))

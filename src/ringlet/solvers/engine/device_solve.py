@@ -1,7 +1,7 @@
 """The solve of the scaled step on a device with float64: factored, by conjugate gradients, with or without smoothness.
 
 What `gram_solve`, `kronecker_solve` and `smoothness` do in NumPy, on arrays of any library. A matrix that is formed is
-solved with in float64.
+solved in float64.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,6 @@ from math import pi
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringlet.amounts import format_bytes
 from ringlet.arrays import Place, device_room
@@ -17,49 +16,12 @@ from ringlet.ring.arrays import Array64
 from ringlet.solvers.engine.core_plan import cut
 from ringlet.solvers.engine.device_gram import DeviceSum
 from ringlet.solvers.engine.gram_solve import LEAST_SHIFT, RELATIVE_RIDGE
-from ringlet.solvers.engine.kronecker_solve import LEAST_GAIN, MOST_STEPS, System, rows_at_once, system_of
-from ringlet.solvers.engine.smoothness import banded, frequencies, laplacian
+from ringlet.solvers.engine.kronecker_solve import conjugate_steps, rows_at_once, system_of
+from ringlet.solvers.engine.smoothness import banded, frequencies
 
-__all__ = ["DevicePenalty", "DeviceSolve", "cosines", "solved"]
+__all__ = ["DeviceSolve", "cosines", "solved"]
 
-_AT_ONCE = 1 << 26  # numbers that conjugate gradients work in
-
-
-@dataclass(frozen=True)
-class DevicePenalty:
-    """Ridge and smoothness of one core, as `CorePenalty` has them in NumPy.
-
-    Attributes
-    ----------
-    ridge, smooth : float
-        Strengths.
-    shares : array of the place, shape (rows, 1)
-    mean : float
-        Of the shares.
-    xp : module
-    """
-
-    ridge: float
-    smooth: float
-    shares: Any
-    mean: float
-    xp: Any
-
-    def pull(self, gradient: Any, rows: Any) -> Any:
-        """``d - ridge s A - smooth s L A``."""
-        if self.ridge:
-            gradient = gradient - self.ridge * self.shares * rows
-        if self.smooth:
-            gradient = gradient - self.smooth * self.mean * laplacian(rows, self.xp)
-        return gradient
-
-    def curvature(self, direction: Any) -> float:
-        """``ridge <s h, h> + smooth s <h, L h>``."""
-        xp = self.xp
-        terms = self.ridge * self.shares * direction
-        if self.smooth:
-            terms = terms + self.smooth * self.mean * laplacian(direction, xp)
-        return float(xp.sum(terms * direction, dtype=xp.float64))
+_AT_ONCE = 1 << 26  # numbers in the working arrays of conjugate gradients
 
 
 @dataclass(frozen=True)
@@ -115,52 +77,28 @@ class DeviceSolve:
             sizes = place.fetch(largest)[:, 0].astype(np.float64)
             shift = place.put(each[span, np.newaxis].astype(dtype))
             parts.append(
-                system.turned_back(_iterate(place, system, shift, d, _Blocks(sizes, step))) * (largest / level)
+                system.turned_back(conjugate_steps(system, shift, d, _Blocks(place, sizes, step))) * (largest / level)
             )
         return xp.concat(parts)
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Rows that are solved together, `step` of them; their gains count in their own units."""
+    """Blocks of `step` rows that are solved together; gains of rows count in their own units, `sizes`."""
 
+    place: Place
     sizes: Array64
     step: int
 
-    def gains(self, gains: NDArray[Any]) -> Array64:
-        """Of every block."""
-        return np.add.reduceat(gains.astype(np.float64) * self.sizes**2, np.arange(0, len(gains), self.step))
+    def gains(self, gains: Any) -> Array64:
+        wide = self.place.fetch(gains).astype(np.float64)
+        return np.add.reduceat(wide * self.sizes**2, np.arange(0, len(wide), self.step))
 
-
-def _iterate(place: Place, system: System, shifts: Any, d: Any, blocks: _Blocks) -> Any:
-    """Preconditioned conjugate gradients; blocks of rows that have ended do not move any more."""
-    xp, fetch = place.xp, place.fetch
-    scaling = 1 / (system.diagonal + shifts)
-    x, r, z = xp.zeros_like(d), d, scaling * d
-    p, product, going = z, xp.sum(r * z, axis=1), xp.ones_like(d[:, 0])
-    gained = np.zeros(1)
-    for number in range(1, MOST_STEPS + 1):
-        q = system.apply(p) + shifts * p
-        length = going * _over(xp, product, xp.sum(p * q, axis=1))
-        x = x + length[:, None] * p
-        gained = gained + blocks.gains(fetch(length * product))
-        if number == MOST_STEPS:
-            break
-        r = r - length[:, None] * q
-        z = scaling * r
-        product, before = xp.sum(r * z, axis=1), product
-        goes_on = blocks.gains(fetch(length * product)) > LEAST_GAIN * gained
-        if not goes_on.any():
-            break
-        going = place.put(np.repeat(goes_on, blocks.step)[: d.shape[0]].astype(place.numpy_dtype(d)))
-        p = z + _over(xp, product, before)[:, None] * p
-    return x
-
-
-def _over(xp: Any, one: Any, other: Any) -> Any:
-    """Quotients, zero where there is nothing to divide by."""
-    positive = other > 0
-    return xp.where(positive, one / xp.where(positive, other, xp.ones_like(other)), xp.zeros_like(one))
+    def moving(self, lengths: Any, goes_on: Any) -> Any:
+        if goes_on is True:  # at first
+            return lengths
+        rows = np.repeat(goes_on, self.step)[: len(self.sizes)]
+        return lengths * self.place.put(rows.astype(self.place.numpy_dtype(lengths)))
 
 
 def solved(xp: Any, gram: Any, rows: Any) -> Any:

@@ -1,6 +1,6 @@
 """What an algorithm needs of the data: samples of them for core updates, residuals of pilots, passes over samples.
 
-What is drawn depends on the seed, the sweep and the mode alone, never on the cores. So the next sample of stored data
+The samples depend on the seed, the sweep and the mode only, never on the cores. So the next sample of stored data
 can be read while this one is used. An engine keeps memory and readers between updates; none of it changes a result.
 """
 
@@ -48,7 +48,7 @@ class Engine:
         The data are divided by it as they are read.
     resources : Resources
     reads_ahead : bool
-        There is memory for the next sample of stored data.
+        Whether there is memory for the next sample of stored data.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Engine:
         if not sampling.uniform:
             modes, samples = range(len(source.shape)), sampling.samples
             self._chunk_draws = [ChunkDraw.plan(source.chunks, samples, whole=mode) for mode in modes]
-        if placement is None:  # else the workers read
+        if placement is None:  # otherwise the workers read
             self._held = Ahead(self._hold, reads_ahead)
 
     def sample(
@@ -92,7 +92,7 @@ class Engine:
         columns : int, optional
             Use only this number of columns of data in memory.
         then : (int, int), optional
-            The update that follows, if that is certain: its sample of stored data is read meanwhile.
+            The update that follows, if it is known. Its sample of stored data is read meanwhile.
         """
         source, shape, mode = self._source, self._source.shape, moment[1]
         if self._by_rows and isinstance(source, ArraySource) and self._sampling.samples is not None:
@@ -112,7 +112,7 @@ class Engine:
         return Sketch(held, mode, tuple(map(np.arange, held.shape)), parts)
 
     def pilot_residuals(self, sketch: Sketch, moment: Moment) -> Floats:
-        """Residuals of a small random part of a sketch, on which the kernel width is measured; may be empty.
+        """Residuals of a small random part of a sketch, which give the kernel width; may be empty.
 
         The pilot of a fit that uses all of a store comes from few chunks.
         """
@@ -173,7 +173,7 @@ class Engine:
         return draw_subtensor(shape, samples, stream(self._seed, Purpose.SAMPLE, *moment), whole=mode)
 
     def _hold(self, moment: Moment) -> ArraySource:
-        """What a core update looks at, in memory, laid out as the update reads it."""
+        """The entries that a core update uses, in memory, in the order in which the update reads them."""
         index = self._index(moment)
         order = plan_core(tuple(map(len, index)), self._layout_rank, moment[1]).order
         return hold(self._source, index, order)

@@ -24,7 +24,7 @@ REGION_ENTRIES = 1 << 23
 _KEPT_WEIGHTS = 1 << 28  # without a budget, weights up to this size are kept for the line search, unless
 _KEPT_WEIGHTS_SMALL = 1 << 26  # they are larger than this and than the data
 _SCRATCH_ARRAYS = 6  # arrays of a block's size that a thread works in
-_READ_BUFFERS = 3  # a chunk compressed, decompressed, and what is taken of it
+_READ_BUFFERS = 3  # a chunk: compressed, decompressed, and the part that is used
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class CoreCost:
     operations : int
         Floating-point operations of the products with the data, the Gram matrix and the solve.
     bytes_read : int
-        Bytes of the data looked at; of data in chunks, bytes of the chunks that are read.
+        Bytes of the data that are read; of data in chunks, bytes of whole chunks.
     memory : int
         Working memory in bytes, beside the cores and data in memory.
     solve : SolvePlan
     grid : tuple of int
-        Along every mode, into how many regions stored data are cut that are looked at whole; empty if they are not.
+        Number of regions along every mode, if all of the stored data are used; otherwise empty.
     """
 
     plan: CorePlan
@@ -72,9 +72,9 @@ class FitPlan:
     notes : tuple of str
         What the user should know before starting.
     unknowns : float
-        Of a slice, over the entries of a slice, of the core for which that is largest.
+        Unknowns of a slice per entry of it, for the core for which this is largest.
     reads_ahead : bool
-        While a part of stored data is used, the next is read.
+        Whether the next part of stored data is read while one is used.
     """
 
     shape: tuple[int, ...]
@@ -93,7 +93,7 @@ class FitPlan:
 
     @cached_property
     def bytes_read(self) -> int:
-        """Bytes of the data looked at, or of the chunks read, in a sweep."""
+        """Bytes of the data, or of the chunks, that a sweep reads."""
         return sum(core.bytes_read for core in self.cores)
 
     @cached_property
@@ -107,7 +107,7 @@ class FitPlan:
         return max((core.plan.entries for core in self.cores if core.keeps_weights), default=0)
 
     def table(self) -> list[tuple[str, ...]]:
-        """Rows for people: a heading, one row a core, and the whole sweep."""
+        """Rows of the printed table: a heading, one row per core, and the whole sweep."""
         rows: list[tuple[str, ...]] = [("mode", "entries used", "products", "Gflop", "read", "memory")]
         for core in self.cores:
             sizes = " × ".join(map(str, core.plan.sizes))
@@ -127,7 +127,7 @@ def _amounts(cost: CoreCost | FitPlan) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class FitWork:
-    """What is to be planned.
+    """What is planned.
 
     Attributes
     ----------
@@ -140,14 +140,14 @@ class FitWork:
     sampling : SamplingRule
         How many columns a core update uses, and how they are drawn.
     chunks : tuple of tuples of int, optional
-        Of data that are stored in chunks: parts of them are held in memory.
+        Chunks of stored data, of which parts are held in memory.
     products : tuple of int, optional
         Products of the subchain with all slices in each core's update, for methods without weights; by default those
         of a robust update.
     exact : bool
-        Every solve factors the Gram matrix, however wide the bonds are.
+        Whether every solve factors the Gram matrix, also for wide bonds.
     beside : int
-        Bytes that the fit holds for other things.
+        Bytes that the fit needs for other purposes.
     """
 
     shape: tuple[int, ...]
@@ -163,7 +163,7 @@ class FitWork:
     beside: int = 0
 
 
-@lru_cache(maxsize=64)  # the plan of a fit is needed in several places
+@lru_cache(maxsize=64)  # several places need the plan of a fit
 def plan_fit(work: FitWork) -> FitPlan:
     """Plan the updates of all cores within a memory budget.
 
@@ -226,12 +226,12 @@ class _Part:
     Attributes
     ----------
     plan : CorePlan
-        Of all entries that the update looks at.
+        Plan of all entries that the update uses.
     working : CorePlan
-        Of those that it looks at a time, which are fewer if there are several regions.
+        Plan of the entries used at a time: fewer, if there are several regions.
     solve : SolvePlan
     grid : tuple of int
-        Along every mode, into how many regions all entries of stored data are cut; empty if they are not.
+        Number of regions along every mode, if all of the stored data are used; otherwise empty.
     held : int
         Entries of stored data in memory; 0 for data in memory.
     touched : int
@@ -283,7 +283,7 @@ def _least_memory(part: _Part, itemsize: int, threads: int) -> int:
 
 
 def _read_buffers(chunks: Chunks, itemsize: int) -> int:
-    """Memory that reading from a store takes beside what is read."""
+    """Memory that reading from a store takes, in addition to the entries read."""
     return _READ_BUFFERS * itemsize * max(CELL_ENTRIES, prod(max(lengths) for lengths in chunks))
 
 

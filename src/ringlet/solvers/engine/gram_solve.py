@@ -1,4 +1,4 @@
-"""Solving with the Gram matrix: one Cholesky factorisation a core, many right-hand sides.
+"""Solving with the Gram matrix: one Cholesky factorisation per core, many right-hand sides.
 
 Factor and solves are cut into tiles of fixed size, each one matrix product, so that threads share the work and the
 bits do not depend on their number. The factor is computed in float64 and applied in the dtype of the right-hand sides.
@@ -17,10 +17,10 @@ __all__ = ["LEAST_SHIFT", "RELATIVE_RIDGE", "GramFactor", "solve_once"]
 
 _TILE = 256
 _ROWS = 256
-_SMALL = 64  # rows and columns: up to there the calls take longer than the arithmetic
+_SMALL = 64  # rows and columns: below this, calls take longer than arithmetic
 RELATIVE_RIDGE = 1e-10  # lambda = 1e-10 ||G||_F
-LEAST_SHIFT = 1e-280  # added to the diagonal of a matrix of zeros, so that growing it tenfold leads somewhere
-_ATTEMPTS = 24  # at a factorisation: after them the shift is far above ||G||_F, or G is not finite
+LEAST_SHIFT = 1e-280  # added to the diagonal of a zero matrix, so that a tenfold shift is more than zero
+_ATTEMPTS = 24  # attempts to factor: after these the shift is far above ||G||_F, or G is not finite
 
 
 class GramFactor:
@@ -52,7 +52,7 @@ class GramFactor:
     ) -> None:
         lower = np.zeros((gram.size, gram.size)) if room is None else room
         self._mapper = mapper
-        mapper = mapper if gram.size > _TILE else map  # threads cost more than they bring
+        mapper = mapper if gram.size > _TILE else map  # threads would cost more than they save
         self._starts = range(0, gram.size, _TILE)
         gram.dense(mapper, lower, lower_only=True)
         shift = max(RELATIVE_RIDGE * gram.norm + ridge, LEAST_SHIFT)
@@ -92,7 +92,7 @@ class GramFactor:
 
 
 def solve_once(gram: KroneckerSum, ridge: float, rows: Floats, mapper: Mapper, room: Array64 | None = None) -> Floats:
-    """``rows @ (G + lambda I)^-1``, as by a `GramFactor` that is not needed again.
+    """``rows @ (G + lambda I)^-1``, like a `GramFactor` that is used once.
 
     Small systems are one call of LAPACK.
 

@@ -10,11 +10,11 @@
   step would gain little against all steps before it. Which rows are together does not depend on the number of threads,
   so neither do the bits.
 
-Stopped early, conjugate gradients still give a direction of descent. How far to go along it, the line search decides.
+Stopped early, conjugate gradients still give a direction of descent. The line search decides how far to go along it.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,20 +24,19 @@ from ringlet.ring.gram import KroneckerSum
 from ringlet.solvers.engine.gram_solve import RELATIVE_RIDGE
 
 __all__ = [
-    "LEAST_GAIN",
-    "MOST_STEPS",
     "System",
     "apply_terms",
     "conjugate_solve",
+    "conjugate_steps",
     "rows_at_once",
     "scratch_numbers",
     "sides_of",
     "system_of",
 ]
 
-MOST_STEPS = 12  # after them the direction is taken as it is
-LEAST_GAIN = 0.02  # a step that would gain less than this part of what all steps have gained is not made
-_LEFT_OUT = 0.3  # of the shift: the norms of the terms that are left out sum to less
+_MOST_STEPS = 12  # after these the direction is used as it is
+_LEAST_GAIN = 0.02  # end when a step would gain less than this share of all gains so far
+_LEFT_OUT = 0.3  # share of the shift that the norms of omitted terms may sum to
 _BLOCK_NUMBERS = 1 << 20  # between the two products with a block of rows
 _VECTORS = 8  # arrays of the size of a block of rows: d, x, r, z, p, q and temporaries
 
@@ -87,8 +86,8 @@ def conjugate_solve(gram: KroneckerSum, shifts: float | Array64, rows: Floats, m
         block = slice(start, start + step)
         largest = np.abs(rows[block]).max(axis=1, keepdims=True)  # squares of rows must not leave the range of floats
         largest[largest == 0.0] = 1.0
-        d = system.turned(rows[block] / largest)
-        x = _iterate(system, each[block, np.newaxis].astype(rows.dtype), d, largest[:, 0].astype(np.float64))
+        d, sizes = system.turned(rows[block] / largest), largest[:, 0].astype(np.float64)
+        x = conjugate_steps(system, each[block, np.newaxis].astype(rows.dtype), d, _Together(sizes))
         np.multiply(system.turned_back(x), largest / rows.dtype.type(level), out=out[block])
 
     for _ in mapper(solve_block, range(0, len(rows), step)):
@@ -105,26 +104,61 @@ def system_of(
     return System.of(gram, level, _LEFT_OUT * float(each.min()), dtype), each, level
 
 
-def _iterate(system: "System", shifts: Floats, d: Floats, sizes: Array64) -> Floats:
-    """Preconditioned conjugate gradients for a block of rows, each with its own step lengths."""
-    scaling = 1 / (system.diagonal + shifts)
-    x, r, z = np.zeros_like(d), d, scaling * d
-    p, product, gained = z.copy(), _inner(r, z), 0.0
-    for number in range(1, MOST_STEPS + 1):
+class Ending(Protocol):
+    """When rows that are solved together have gained enough."""
+
+    def gains(self, gains: Any) -> Any:
+        """Of all rows, in their own units: one number a block of rows."""
+        ...
+
+    def moving(self, lengths: Any, goes_on: Any) -> Any:
+        """The step lengths of rows, zero in blocks that do not go on."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Together:
+    """One block of rows, in NumPy; `sizes` are the units of the rows."""
+
+    sizes: Array64
+
+    def gains(self, gains: Floats) -> float:
+        return float(gains.astype(np.float64) @ (self.sizes * self.sizes))
+
+    def moving(self, lengths: Floats, goes_on: bool) -> Floats:  # noqa: ARG002 - else it has ended
+        return lengths
+
+
+def conjugate_steps(system: "System", shifts: Any, d: Any, ending: Ending) -> Any:
+    """Preconditioned conjugate gradients for rows, each with its own step lengths; `d` is overwritten.
+
+    Parameters
+    ----------
+    system : System
+    shifts : array, shape (rows, 1)
+    d : array, shape (rows, a * b)
+        In the basis of the system.
+    ending : Ending
+    """
+    xp, scaling = system.xp, 1 / (system.diagonal + shifts)
+    x, r, z, p = xp.zeros_like(d), d, scaling * d, scaling * d
+    product, gained, going = _inner(r, z, xp), 0.0, True
+    for number in range(1, _MOST_STEPS + 1):
         q = system.apply(p)
         q += shifts * p
-        length = _over(product, _inner(p, q))
-        x += length[:, np.newaxis] * p
-        gained += _total(length * product, sizes)
-        if number == MOST_STEPS:
+        length = ending.moving(_over(product, _inner(p, q, xp), xp), going)
+        x += length[:, None] * p
+        gained = gained + ending.gains(length * product)
+        if number == _MOST_STEPS:
             break
-        q *= length[:, np.newaxis]
+        q *= length[:, None]
         r -= q
-        np.multiply(r, scaling, out=z)
-        product, before = _inner(r, z), product
-        if not _total(length * product, sizes) > LEAST_GAIN * gained:  # by the next step, if it is as long
+        z = np.multiply(r, scaling, out=z) if xp is np else r * scaling
+        product, before = _inner(r, z, xp), product
+        going = ending.gains(length * product) > _LEAST_GAIN * gained  # by the next step, if it is as long
+        if not np.any(going):
             break
-        p *= _over(product, before)[:, np.newaxis]
+        p *= _over(product, before, xp)[:, None]
         p += z
     return x
 
@@ -152,7 +186,7 @@ class System:
 
     @classmethod
     def of(cls, gram: KroneckerSum, level: float, left_out: float, dtype: np.dtype[Any]) -> "System":
-        """Of a Gram matrix of this mean diagonal, terms below `left_out` of it left out."""
+        """Prepare a Gram matrix of this mean diagonal, without terms below `left_out` of it."""
         left, right = gram.left / level, gram.right
         traces = np.einsum("mbb->m", right), np.einsum("maa->m", left)
         sums = np.einsum("m,mab->ab", traces[0], left), np.einsum("m,mab->ab", traces[1], right)
@@ -221,16 +255,14 @@ def _sandwich(left: Floats, rows: Floats, right: Floats, xp: Any) -> Floats:
     return xp.reshape(xp.matmul(left, xp.reshape(between, (-1, a, b))), rows.shape)  # type: ignore[no-any-return]
 
 
-def _inner(one: Floats, other: Floats) -> Floats:
+def _inner(one: Any, other: Any, xp: Any) -> Any:
     """Of every row."""
-    return np.asarray(np.einsum("ij,ij->i", one, other))
+    return np.einsum("ij,ij->i", one, other) if xp is np else xp.sum(one * other, axis=1)
 
 
-def _total(gains: Floats, sizes: Array64) -> float:
-    """Of all rows, in their own units."""
-    return float(gains.astype(np.float64) @ (sizes * sizes))
-
-
-def _over(one: Floats, other: Floats) -> Floats:
-    """Quotients, zero where there is nothing to divide by: such a row does not move any more."""
-    return np.divide(one, other, out=np.zeros_like(one), where=other > 0.0)
+def _over(one: Any, other: Any, xp: Any) -> Any:
+    """Quotients, zero where there is nothing to divide by: such a row stays as it is."""
+    positive, nothing = other > 0.0, xp.zeros_like(one)
+    if xp is np:
+        return np.divide(one, other, out=nothing, where=positive)
+    return xp.where(positive, one / xp.where(positive, other, xp.ones_like(other)), nothing)

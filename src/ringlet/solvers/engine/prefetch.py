@@ -1,6 +1,6 @@
-"""Sketches of stored data, held in memory while they are used, the next one read while this one is computed with.
+"""Sketches of stored data in memory: the next one is read while this one is used.
 
-What is drawn depends on the seed, the sweep and the mode, never on the cores, so reading ahead changes nothing.
+Samples depend on the seed, the sweep and the mode, never on the cores, so reading ahead changes no result.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,14 +38,14 @@ def hold(source: Source, index: Sequence[slice | NDArray[np.intp]], order: tuple
 
 
 class Ahead(Generic[Key, Result]):
-    """A function whose next result is made in the background while this one is used, as often as asked for in a row.
+    """A function that computes its next result in the background while this one is used.
 
     Parameters
     ----------
     function : callable of one argument
         Deterministic.
     wanted : bool
-        Whether to work ahead; there may be no memory for it.
+        Whether to compute ahead, which needs memory.
 
     Examples
     --------
@@ -63,10 +63,10 @@ class Ahead(Generic[Key, Result]):
         self._thread: ThreadPoolExecutor | None = None
 
     def __call__(self, key: Key, then: Key | None = None) -> Result:
-        """The result for this argument; that for the following one, if there is one, is begun."""
+        """The result for this argument; the one for the following argument is begun, if one is given."""
         if self._now is not None and self._now[0] == key:
             return self._now[1]
-        self._now = None  # no two results are in memory while another is made
+        self._now = None  # at most one result is in memory while another is computed
         waiting, self._next = self._next, None
         result = waiting[1].result() if waiting is not None and waiting[0] == key else self._function(key)
         self._now = key, result
@@ -76,7 +76,7 @@ class Ahead(Generic[Key, Result]):
         return result
 
     def close(self) -> None:
-        """End the background thread; what it is reading is dropped. If there is another call, it starts again."""
+        """End the background thread and drop what it reads. Another call starts it again."""
         self._now = self._next = None
         if self._thread is not None:
             self._thread.shutdown(wait=True, cancel_futures=True)

@@ -24,9 +24,9 @@ class Regions:
     source : Source
         With chunks.
     ahead : bool
-        There is memory for the next region.
+        Whether there is memory for the next region.
     entries : int
-        Of a region, about; at least one chunk. Bits depend on it, so fits use one number for all data.
+        Approximate entries of a region; at least one chunk. The bits depend on it, so all fits use the same number.
     """
 
     def __init__(self, source: Source, *, ahead: bool, entries: int = REGION_ENTRIES) -> None:
@@ -39,8 +39,8 @@ class Regions:
     def held(self, number: int) -> ArraySource:
         """The entries of a region."""
         if len(self.blocks) > 1:
-            return self._read(number, then=(number + 1) % len(self.blocks))  # all come again in the next pass
-        if self._only is None:  # a single region stays
+            return self._read(number, then=(number + 1) % len(self.blocks))  # the next pass begins with the first again
+        if self._only is None:  # a single region stays in memory
             self._only = self._read(number)
         return self._only
 

@@ -15,7 +15,7 @@ from ringlet.sources import ArraySource, Block, Chunks
 
 __all__ = ["RowSource", "row_core", "row_sketch"]
 
-_SMALL_RANK = 6  # up to it, J products of small matrices are faster entry by entry than one by one
+_SMALL_RANK = 6  # up to this rank, J small products are faster entry by entry than one by one
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _merge_columns(left: Core, right: Core) -> Core:
     """Merge two cores into one in which the same entry of all slices lies together."""
     a, i, c = left.shape
     _, j, b = right.shape
-    transposed = np.ascontiguousarray(right.transpose(2, 0, 1))  # or matmul does without BLAS
+    transposed = np.ascontiguousarray(right.transpose(2, 0, 1))  # otherwise matmul does not use BLAS
     product = left.transpose(2, 0, 1).reshape(c, a * i).T @ transposed
     return product.reshape(b, a, i * j).transpose(1, 2, 0)
 

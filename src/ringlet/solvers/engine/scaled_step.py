@@ -1,14 +1,14 @@
-"""The paper's step on one core: along the scaled gradient, as far as an exact line search goes.
+"""The paper's step on one core: along the scaled gradient, with an exact line search.
 
-One step serves fits, slices that are appended to a ring, and the refresh of the other cores after them. They differ in
-what is added to the loss of the data: a `Penalty`.
+Fits, appended slices and the refresh of the other cores take the same step. They differ in the `Penalty` that is
+added to the loss of the data.
 """
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,10 +25,10 @@ __all__ = ["CorePenalty", "Penalties", "Penalty", "Solve", "scaled_step", "solve
 
 Solve: TypeAlias = Callable[[Floats], Floats]
 
-_BLOCK_NUMBERS = 1 << 18  # of a core that are worked on at once: temporaries stay small
-_RIDGE_FACTOR = 2.0  # of the automatic ridge: its strength at one unknown an entry, squared
+_BLOCK_NUMBERS = 1 << 18  # numbers of a core per block, so that temporaries stay small
+_RIDGE_FACTOR = 2.0  # automatic ridge: its strength at one unknown per entry, squared
 _RIDGE_LEAST, _RIDGE_MOST = 0.02, 0.3  # bounds of the strength
-_RIDGE_ONSET = 4.0  # the ridge is in full force where a quarter of the entries is missing or distrusted
+_RIDGE_ONSET = 4.0  # the ridge has its full strength if a quarter of the entries is missing or distrusted
 _LEAST_TRUSTED = 1e-3  # share of the entries
 
 
@@ -37,16 +37,16 @@ class Penalties:
     """Strengths of penalties on the cores, and a factor of the kernel width.
 
     Strengths are relative to the mean diagonal of the Gram matrix; where data lie far from zero, to the part of it that
-    is owed to what varies (`ringlet.solvers.sawrtrd.start.Scale.penalty_unit`).
+    is due to what varies (`ringlet.solvers.sawrtrd.start.Scale.penalty_unit`).
 
     Attributes
     ----------
     ridge : float or None
-        None: by the rule of `ridge_for`.
+        None: the rule of `ridge_for` decides.
     smooth : tuple of float
-        One a mode.
+        One per mode.
     width : float
-        Factor of what the rule of the solver gives.
+        Factor of the width that the rule of the solver gives.
     """
 
     ridge: float | None
@@ -57,8 +57,8 @@ class Penalties:
         """The strength of the ridge: as given, or by a rule from how well the data determine the cores.
 
         It grows with the unknowns of a slice for each of its trusted entries, and is zero where all entries are
-        observed and trusted. The worst determined core counts for all: penalties that differ between cores would only
-        move weight from one to the other.
+        observed and trusted. The worst determined core counts for all: different penalties would only move weight from
+        core to core.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Penalty(Protocol):
     """A quadratic term that is added to the loss of the data."""
 
     def pull(self, gradient: Floats, rows: Floats) -> Floats:
-        """The descent direction d with that of the term added, in place where that is possible."""
+        """The descent direction d plus that of this term, in place if possible."""
         ...
 
     def curvature(self, direction: Floats) -> float:
@@ -96,11 +96,15 @@ class CorePenalty:
         Strengths.
     shares : array, shape (rows, 1)
         s_i: for every row, the part of the Gram matrix that its sampled, observed, trusted entries make up. Penalties
-        count in proportion; smoothness, which binds rows together, by their mean s.
+        count in proportion; smoothness, which couples rows, by their mean s.
     mapper : callable
         Used like `map` for independent pieces.
     before : array, shape (1, columns), optional
         The row before the first, which does not move: slices that are appended follow it.
+    mean : float, optional
+        Of the shares, if these are on a device.
+    xp : module
+        The library of shares, rows and gradients.
     """
 
     ridge: float
@@ -108,22 +112,32 @@ class CorePenalty:
     shares: Floats
     mapper: Mapper = map
     before: Floats | None = None
+    mean: float | None = None
+    xp: Any = np
 
     def pull(self, gradient: Floats, rows: Floats) -> Floats:
         """``d - ridge s A - smooth s L A``."""
-        number, shares, d = gradient.dtype.type, self.shares, gradient
-        if self.ridge:
+        xp, shares, d = self.xp, self.shares, gradient
+        number = d.dtype.type if xp is np else float
+        if self.ridge and xp is not np:
+            d -= self.ridge * shares * rows
+        elif self.ridge:  # in place, in blocks
             ridge = number(self.ridge)
             pulls = self.mapper(lambda i: np.subtract(d[i], (ridge * shares[i]) * rows[i], out=d[i]), _blocks(rows))
             deque(pulls, maxlen=0)
         if self.smooth:
             moved = rows if self.before is None else np.concatenate([self.before, rows])
-            gradient -= number(self.smooth * float(shares.mean())) * laplacian(moved)[len(moved) - len(rows) :]
-        return gradient
+            following = moved.shape[0] - rows.shape[0]
+            d -= number(self.smooth * self._mean) * laplacian(moved, xp)[following:, :]
+        return d
 
     def curvature(self, direction: Floats) -> float:
         """``ridge <s h, h> + smooth s <h, L h>``."""
         shares, total = self.shares, 0.0
+        if self.xp is not np:
+            total += self.ridge * inner(shares * direction, direction) if self.ridge else 0.0
+            smooth = self.smooth * self._mean
+            return total + (smooth * inner(laplacian(direction, self.xp), direction) if self.smooth else 0.0)
         if self.ridge:
             squares = self.mapper(
                 lambda block: float(np.vdot(shares[block] * direction[block], direction[block])), _blocks(direction)
@@ -131,8 +145,12 @@ class CorePenalty:
             total += self.ridge * sum(squares)
         if self.smooth:
             still = [] if self.before is None else [np.zeros_like(self.before)]
-            total += float(shares.mean()) * self.smooth * roughness(np.concatenate([*still, direction]))
+            total += self._mean * self.smooth * roughness(np.concatenate([*still, direction]))
         return total
+
+    @property
+    def _mean(self) -> float:
+        return float(self.shares.mean()) if self.mean is None else self.mean
 
 
 def solver_of(
@@ -174,9 +192,9 @@ def scaled_step(
     Parameters
     ----------
     data : Pass
-        Over what the update looks at.
+        The pass over the entries of this update.
     kernel : Kernel
-        By which entries are weighted.
+        Weighs the entries.
     penalty : Penalty, optional
     solve : callable, optional
         Scales the gradient; without it the step is along the gradient itself.

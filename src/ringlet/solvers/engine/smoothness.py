@@ -2,7 +2,7 @@
 
 The penalty ``sum_i ||A_{i+1} - A_i||^2`` is ``<A, L A>`` with the Laplacian L of a path. The cosine transform (DCT-II)
 along the mode makes L diagonal, with the frequencies ``mu_j = 2 - 2 cos(pi j / I)``: so the penalised scaling
-``G + lambda I + s L`` falls into one system ``G + (lambda + s mu_j) I`` a frequency, and frequencies of about the same
+``G + lambda I + s L`` becomes one system ``G + (lambda + s mu_j) I`` per frequency, and frequencies of about the same
 mu share one factorisation; conjugate gradients take every frequency with its own shift. Slices that follow a fixed one
 have sines in place of cosines.
 """
@@ -120,7 +120,7 @@ def smooth_solve(
 class FollowingFactor:
     """Solves ``h (G + ridge I) + smooth L h = d``, up to the width of the bands, for slices that follow a fixed one.
 
-    L is the Laplacian of a path whose first node, the slice before them, does not move. Its eigenvectors are the first
+    L is the Laplacian of a path whose first node, the slice before them, is fixed. Its eigenvectors are the first
     halves of the symmetric ones of a path of twice as many slices between two fixed ones: sines of odd frequencies.
 
     Parameters
@@ -144,7 +144,7 @@ class FollowingFactor:
         self._bands = [(band, GramFactor(gram, shift, dtype, mapper)) for band, shift in shifted]
 
     def solve(self, rows: Floats) -> Floats:
-        """``h`` for one row a slice."""
+        """``h`` for one row per slice."""
         from scipy.fft import dst  # SciPy takes long to import
 
         waves = dst(np.concatenate([rows, rows[::-1]]), type=1, axis=0, norm="ortho")

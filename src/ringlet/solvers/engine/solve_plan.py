@@ -1,4 +1,4 @@
-"""How a core update will solve with its Gram matrix, and what that costs: by sizes alone, as all plans."""
+"""How a core update will solve with its Gram matrix, and its cost. Like all plans, this depends on sizes only."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ from ringlet.solvers.engine.kronecker_solve import scratch_numbers
 __all__ = ["PLANNED_STEPS", "SolvePlan"]
 
 PLANNED_STEPS = 4  # of conjugate gradients: usual numbers are 2 to 6
-_LEAST_SIZE = 1024  # unknowns a row below which a factorisation is fast and small
-_DOUBLE = 2  # times slower is an operation in float64
-_SMALL_PRODUCTS = 1.5  # times slower is an operation of conjugate gradients than of large products
+_LEAST_SIZE = 1024  # unknowns per row below which a factorisation is fast and small
+_DOUBLE = 2  # an operation in float64 is so many times slower
+_SMALL_PRODUCTS = 1.5  # an operation of conjugate gradients is so many times slower than one of large products
 
 
 @dataclass(frozen=True)

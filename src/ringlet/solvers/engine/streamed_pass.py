@@ -1,7 +1,7 @@
 """One pass over the slices of mode k: everything row i of an update needs comes from slice i of the data.
 
-So nothing of the size (slices x columns) has to exist. The work is cut into pieces; here their contributions are put
-together, always in the same order, wherever they were computed.
+So no array of the size (slices x columns) is formed. The work is cut into pieces. Their contributions are summed
+here, always in the same order, wherever they were computed.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Sketch:
-    """What one core update looks at.
+    """The entries that one core update uses.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Sketch:
 
 
 class Pass(Protocol):
-    """What a core update needs of the data that it looks at, wherever they are."""
+    """What a core update needs from its entries of the data, wherever they are."""
 
     @property
     def rows(self) -> Floats:
@@ -83,7 +83,7 @@ class StreamedPass:
         The data are divided by it as they are read.
     resources : Resources
     weights_room : array, optional
-        At least one number an entry: where the weights are kept from the gradient to the line search.
+        At least one number per entry: keeps the weights from the gradient to the line search.
     """
 
     def __init__(
@@ -95,7 +95,8 @@ class StreamedPass:
         self._pieces = plan.pieces
         self._source = sketch.source
         others = [np.ascontiguousarray(core[:, :0] if k == mode else core) for k, core in enumerate(cores)]
-        self._inputs = PassInputs(sketch.index, others, plan, data_range, sketch.row_weights)
+        factor = self.rows.dtype.type(1.0 / data_range)
+        self._inputs = PassInputs(sketch.index, others, plan, factor, sketch.row_weights)
         self._resources = resources
         self._weights_room = weights_room
         self._work: BlockWork | None = None  # here, where it is needed
@@ -106,7 +107,8 @@ class StreamedPass:
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
         """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights W o P; on a cluster these are not kept."""
-        weights = Weights(kernel, self._weights_room if self._batches == 1 else None)
+        room = self._weights_room if self._batches == 1 else None
+        weights = Weights(kernel, room, None if room is None else {})
         return self._summed(self._each(partial(BlockWork.gradient, weights=weights))), weights
 
     def curvature(self, direction: Floats, weights: Weights) -> float:

@@ -1,85 +1,31 @@
-"""The subchain as a linear operator: slices of core k forth to entries, residuals back to slices.
+"""The subchain as a linear operator: from slices of core k to entries, and from residuals back to slices.
 
 ``forward(rows)`` is ``A_k S_k^T`` and ``adjoint(residuals)`` is ``Y S_k``, for a block of slices, without (or, where
 that is cheaper, with) the subchain being formed. All large products are single matrix products. They are written for
-arrays of any library; `Products` says where their results go.
+arrays of any library; `BlockArrays` says where their results go.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from math import prod
-from threading import local
 from typing import Any, Protocol
 
-import numpy as np
-
-from ringlet.arrays import Device
+from ringlet.arrays import Device, held_arrays
 from ringlet.execution import Placement, Profile
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, merge
+from ringlet.solvers.engine.block_arrays import BlockArrays, Workspace
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.device_gram import DeviceGrams
 
-__all__ = ["FreshProducts", "Operator", "Products", "Resources", "Workspace", "build_operator"]
-
-
-class Products(Protocol):
-    """The library of the arrays, and where the results of large matrix products go."""
-
-    xp: Any
-
-    def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
-        """``left @ right``, of this shape; the previous result of the same name and dtype may be void."""
-        ...
-
-    def contiguous(self, array: Any) -> Any:
-        """The array as products read it best."""
-        ...
-
-
-@dataclass
-class FreshProducts:
-    """Every result in memory of its own, as libraries other than NumPy have it: they keep a pool themselves."""
-
-    xp: Any
-
-    def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:  # noqa: ARG002
-        """``left @ right``."""
-        return left @ right
-
-    def contiguous(self, array: Any) -> Any:
-        """The array as it is."""
-        return array
-
-
-class Workspace(local):
-    """Arrays that a thread uses again and again, so that the memory of large temporaries stays warm."""
-
-    xp: Any = np
-    contiguous = staticmethod(np.ascontiguousarray)
-
-    def __init__(self) -> None:
-        self._arrays: dict[tuple[str, Any], Floats] = {}
-
-    def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
-        """An array of any finite numbers; the previous one of the same name and dtype is void."""
-        size = prod(shape)
-        flat = self._arrays.get((name, dtype))
-        if flat is None or flat.size < size:
-            flat = self._arrays[name, dtype] = np.zeros(size, dtype)
-        return flat[:size].reshape(shape)
-
-    def product(self, name: str, left: Floats, right: Floats, shape: tuple[int, ...]) -> Floats:
-        """``left @ right``, in array `name`."""
-        return np.matmul(left, right, out=self.array(name, shape, left.dtype))
+__all__ = ["Operator", "Resources", "build_operator"]
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Where the work of a pass runs, and the memory that passes share. None of it changes a bit of a result.
+    """Where the work of a pass runs, and the memory that passes share. Neither changes a bit of a result.
 
     Attributes
     ----------
@@ -88,7 +34,7 @@ class Resources:
     placement : Placement or None
         The data on a cluster, which does the work if there is enough of it.
     profile : Profile or None
-        Records where the time goes: gather, forward, weights, adjoint, search, Gram, solve.
+        Records how the time is spent: gather, forward, weights, adjoint, search, Gram, solve.
     workspace : Workspace
     device : Device or None
         Passes run there, on arrays of its library.
@@ -127,33 +73,33 @@ class Operator(Protocol):
         ...
 
 
-def build_operator(plan: CorePlan, cores: Sequence[Core], products: Products) -> Operator:
+def build_operator(plan: CorePlan, cores: Sequence[Core], arrays: BlockArrays) -> Operator:
     """Merge the sampled cores as planned.
 
     Parameters
     ----------
     plan : CorePlan
-    cores : sequence of arrays of the library of the products
+    cores : sequence of arrays of the library
         All cores, sampled (and tiled) already; core k itself is not looked at.
-    products : Products
+    arrays : BlockArrays
     """
-    xp = products.xp
+    xp = arrays.xp
     first = _in_data_order([cores[mode] for mode in plan.first], plan.first, xp)
     if not plan.second:
         b, columns, a = first.shape
-        matrix = products.contiguous(xp.permute_dims(first, (2, 0, 1)))
-        return _Subchain(xp.reshape(matrix, (a * b, columns)), products)
+        matrix = arrays.contiguous(xp.permute_dims(first, (2, 0, 1)))
+        return _Subchain(xp.reshape(matrix, (a * b, columns)), arrays)
     second = _in_data_order([cores[mode] for mode in plan.second], plan.second, xp)
     if plan.flipped:
         first, second = xp.permute_dims(first, (2, 1, 0)), xp.permute_dims(second, (2, 1, 0))
-    first = products.contiguous(xp.permute_dims(first, (2, 0, 1)))  # from (beta, jF, c) and (c, jS, alpha)
-    second = products.contiguous(xp.permute_dims(second, (0, 2, 1)))
+    first = arrays.contiguous(xp.permute_dims(first, (2, 0, 1)))  # from (beta, jF, c) and (c, jS, alpha)
+    second = arrays.contiguous(xp.permute_dims(second, (0, 2, 1)))
     c, alpha, columns = second.shape
-    return _Split(first, xp.reshape(second, (c * alpha, columns)), alpha, plan.flipped, products)
+    return _Split(first, xp.reshape(second, (c * alpha, columns)), alpha, plan.flipped, arrays)
 
 
 def _in_data_order(cores: Sequence[Core], modes: Sequence[int], xp: Any) -> Core:
-    """Merge cores in ring order; the merged index has their modes in ascending order, as the data lie in memory."""
+    """Merge cores in ring order. The merged index has their modes in ascending order, as the data do."""
     merged = merge(cores, xp)
     if list(modes) == sorted(modes):
         return merged
@@ -164,21 +110,23 @@ def _in_data_order(cores: Sequence[Core], modes: Sequence[int], xp: Any) -> Core
     return ordered
 
 
+@held_arrays("matrix")
 @dataclass(frozen=True)
 class _Subchain:
     """S_k^T formed, as a matrix (a*b, J)."""
 
     matrix: Floats
-    products: Products
+    arrays: BlockArrays
 
     def forward(self, rows: Floats, name: str) -> Floats:
-        entries: Floats = self.products.product(name, rows, self.matrix, (rows.shape[0], self.matrix.shape[1]))
+        entries: Floats = self.arrays.product(name, rows, self.matrix, (rows.shape[0], self.matrix.shape[1]))
         return entries
 
     def adjoint(self, residuals: Floats) -> Floats:
         return residuals @ self.matrix.T
 
 
+@held_arrays("first", "second")
 @dataclass(frozen=True)
 class _Split:
     """S_k^T as two parts, joined by a bond of rank c.
@@ -190,24 +138,24 @@ class _Split:
     alpha : int
     flipped : bool
         Rows hold slices as (beta, alpha) instead of (alpha, beta).
-    products : Products
+    arrays : BlockArrays
     """
 
     first: Floats
     second: Floats
     alpha: int
     flipped: bool
-    products: Products
+    arrays: BlockArrays
 
     def forward(self, rows: Floats, name: str) -> Floats:
-        xp, (c, beta, columns_first) = self.products.xp, self.first.shape
+        xp, (c, beta, columns_first) = self.arrays.xp, self.first.shape
         count, alpha, columns_second = rows.shape[0], self.alpha, self.second.shape[1]
         slices = xp.reshape(rows, (count, beta, alpha) if self.flipped else (count, alpha, beta))
         turned = xp.permute_dims(slices, (2, 0, 1) if self.flipped else (1, 0, 2))  # (alpha, B, beta)
-        between = self.products.product(  # T = A_i first
+        between = self.arrays.product(  # T = A_i first
             "between", xp.reshape(turned, (alpha * count, beta)), self.first, (c, alpha * count, columns_first)
         )
-        entries = self.products.product(  # M_i = T^T second
+        entries = self.arrays.product(  # M_i = T^T second
             name,
             xp.reshape(between, (c * alpha, count * columns_first)).T,
             self.second,
@@ -216,9 +164,9 @@ class _Split:
         return xp.reshape(entries, (count, columns_first * columns_second))  # type: ignore[no-any-return]
 
     def adjoint(self, residuals: Floats) -> Floats:
-        xp, (c, beta, columns_first) = self.products.xp, self.first.shape
+        xp, (c, beta, columns_first) = self.arrays.xp, self.first.shape
         count, alpha, columns_second = residuals.shape[0], self.alpha, self.second.shape[1]
-        between = self.products.product(  # U = second Y_i^T
+        between = self.arrays.product(  # U = second Y_i^T
             "between",
             self.second,
             xp.reshape(residuals, (count * columns_first, columns_second)).T,

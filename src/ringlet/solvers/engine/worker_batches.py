@@ -22,7 +22,7 @@ __all__ = ["ENTRY_SECONDS", "Batch", "batch_count", "split_pieces", "work_on_bat
 
 Result = TypeVar("Result")
 
-_BATCHES_A_SLOT = 4  # so that slots that are done early, or replace a lost one, find work
+_BATCHES_A_SLOT = 4  # so that slots that end early, or replace a lost one, find work
 ENTRY_SECONDS = 1e-8  # for reading and weighting an entry, beside the products
 
 _resources = Resources()  # a worker's threads use its workspace again
@@ -48,7 +48,7 @@ class Batch:
 
 
 def batch_count(plan: CorePlan, pieces: int, slots: int, least_seconds: float = LEAST_SECONDS) -> int:
-    """How many batches a pass is worth, on this number of slots; 1: it is not worth sending.
+    """Number of batches of a pass for this number of slots; 1: sending would not pay.
 
     A batch has to take `least_seconds`, by estimate.
     """
@@ -77,7 +77,7 @@ def work_on_batch(source: Source, shared: tuple[PassInputs, Callable[..., Result
 
 
 def _held(source: Source, inputs: PassInputs, pieces: Sequence[Piece]) -> tuple[ArraySource, PassInputs, list[Piece]]:
-    """The data that neighbouring pieces look at, in memory, and inputs and pieces as they are numbered there."""
+    """The data of neighbouring pieces, in memory, with inputs and pieces numbered from there."""
     plan, first, last = inputs.plan, pieces[0], pieces[-1]
     slices, tile, cores = slice(first.slices.start, last.slices.stop), None, list(inputs.cores)
     if plan.tile_mode is not None and first.tile is not None and last.tile is not None:

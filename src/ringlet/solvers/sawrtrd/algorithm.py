@@ -10,8 +10,8 @@
         A_k <- A_k + eta h
     stop when D = A_N G_N A_N^T changes little
 
-A state is immutable and a step gives a new one. To try something is to take a step from a state, and to keep or drop
-what comes out. The cores are those of the data divided by their range. AWRTRD is the same with all indices.
+A state is immutable, and a step returns a new one. So a step can be tried, and its result kept or dropped.
+The cores are those of the data divided by their range. AWRTRD is the same with all indices.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from ringlet.ring.gram import relative_change
 from ringlet.robust import Kernel, PilotStats, WidthRule
 from ringlet.solvers.base import Problem, working_dtype
 from ringlet.solvers.engine.device_gram import DeviceSum
-from ringlet.solvers.engine.device_solve import DevicePenalty, DeviceSolve
+from ringlet.solvers.engine.device_solve import DeviceSolve
 from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.scaled_step import CorePenalty, Penalties, Penalty, Solve, scaled_step, solver_of
@@ -42,14 +42,14 @@ from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_star
 
 __all__ = ["Algorithm", "CoreReport", "FitState"]
 
-_IDLE_SWEEPS = 3  # sweeps without a move, on samples that hold data, that end a fit
+_IDLE_SWEEPS = 3  # sweeps on samples with data in which no core moves; then the fit ends
 _ENTRIES_PER_UNKNOWN = 20  # observed entries of a slice for each of its unknowns: enough while a ring is small,
-_LEAST_ENTRIES = 1 << 18  # and in all at least this number of entries, observed or not: fewer cost hardly less
+_LEAST_ENTRIES = 1 << 18  # and at least this number of entries in all, observed or not: fewer would cost hardly less
 
 
 @dataclass(frozen=True)
 class FitState:
-    """Where a fit stands.
+    """The state of a fit.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class FitState:
     narrowest : float
         The kernel width must not go below this in the present sweep, in data ranges.
     idle_sweeps : int
-        How many sweeps in a row have moved no core.
+        Number of sweeps in a row in which no core moved.
     plan : FitPlan
         How updates of a ring of this rank are computed.
     last_gram : array or None
         D after the last sweep; the stop rule compares it with the next.
     enough_for : tuple of int or None
-        Updates look at no more entries than a ring of this rank needs; None: at all that the solver asks for.
+        Updates use only as many entries as a ring of this rank needs; None: as many as the solver asks for.
     """
 
     cores: tuple[Core, ...]
@@ -82,7 +82,7 @@ class FitState:
 
 @dataclass(frozen=True)
 class CoreReport:
-    """What became of a core update: the statistics of its pilot, and whether the core moved."""
+    """The result of a core update: the statistics of its pilot, and whether the core moved."""
 
     pilot: PilotStats
     moved: bool
@@ -102,11 +102,11 @@ class Algorithm:
     width_rule : WidthRule
         Of the kernel that weighs entries.
     narrowing : float
-        Factor by which the kernel width shrinks a sweep at most.
+        Least factor of the kernel width from one sweep to the next.
     last_sweep : int or None
         The number of the last sweep; None if other sweeps may come between one and the next.
     beside : int
-        Bytes that the fit holds for other things; plans count them.
+        Bytes that the fit needs for other purposes; plans count them.
     """
 
     settings: RobustRing
@@ -142,10 +142,10 @@ class Algorithm:
         moment : (int, int)
             Number of the sweep, and mode k.
         then : (int, int), optional
-            The update that follows, if that is certain.
+            The update that follows, if it is known.
         """
         engine, rows, k = self.engine, None, moment[1]
-        then = then if state.plan.reads_ahead else None  # as bonds grow, a memory budget may leave no room for it
+        then = then if state.plan.reads_ahead else None  # with wider bonds a memory budget may have no room for it
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(grams.cores, moment, columns=columns, then=then)  # X_I, P_I
@@ -162,13 +162,13 @@ class Algorithm:
         return state, grams.with_core(k, core), CoreReport(pilot, moved=True)
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
-        """Close a sweep: the state that the next one begins at, and what the driver needs to know."""
+        """End a sweep: the state from which the next one begins, and a report to the driver."""
         data_range = self.scale.data_range
         pilots = [report.pilot for report in reports if not isnan(report.pilot.loss)]  # those that held data
         gram = grams.unfolding_gram(len(state.cores) - 1)  # D = A_N G_N A_N^T
         change = relative_change(gram, state.last_gram) * self.scale.level  # against the data's range, not their level
         count = len(pilots) or nan
-        settling = not pilots  # samples without data say nothing of convergence
+        settling = not pilots  # samples without data say nothing about convergence
         sigma, narrowest, idle = state.sigma, state.narrowest, state.idle_sweeps
         if pilots:
             width = pilots[-1].kernel.width
@@ -201,10 +201,10 @@ class Algorithm:
         return cls(settings, problem, scale, engine, rule, narrowing, last_sweep, beside)
 
     def init(self, rank: tuple[int, ...] | None = None, attempt: int = 0) -> FitState:
-        """The state that a fit begins at: given cores, or a nearly constant tensor; another one for every attempt."""
+        """The first state of a fit: given cores, or a nearly constant tensor, which differs between attempts."""
         problem, scale, settings = self.problem, self.scale, self.settings
         shape, dtype = problem.source.shape, working_dtype(problem.source.dtype, settings.dtype)
-        # No narrower in the first sweep: what stands out from a background is kept. A fixed width begins at the range.
+        # The least width of the first sweep keeps what stands out from a background. A fixed width begins at the range.
         narrowest = scale.reach if self.width_rule.rule is not None else 1.0
         if problem.init is not None and rank is None:
             cores = given_start(problem.init, shape, problem.rank, scale.data_range, dtype)
@@ -216,7 +216,7 @@ class Algorithm:
         return FitState(tuple(cores), settings.penalties(len(shape)), inf, narrowest, 0, plan)
 
     def with_cores(self, state: FitState, cores: Sequence[Core]) -> FitState:
-        """The state with other cores, of other bonds perhaps."""
+        """The state with other cores, perhaps with other bonds."""
         plan = self.settings.plan_of(self.problem, tuple([core.shape[0] for core in cores]), self.beside)
         return replace(state, cores=tuple(cores), plan=plan)
 
@@ -226,7 +226,7 @@ class Algorithm:
         return replace(self, width_rule=rule if kernel else replace(rule, rule=None, fixed=inf))
 
     def on(self, problem: Problem, placement: Placement | None) -> "Algorithm":
-        """The same for the same tensor with other entries observed; this one reads no more."""
+        """The same for the same tensor with other observed entries; this one reads nothing more."""
         self.engine.close()
         rule, resources = self.settings.sampling_rule(), replace(self.engine.resources, placement=placement)
         plan = self.settings.plan_of(problem, problem.rank, self.beside)
@@ -239,7 +239,7 @@ class Algorithm:
         return self.engine.resources.mapper
 
     def _pilot(self, state: FitState, sketch: Sketch, moment: Moment) -> PilotStats:
-        """Kernel width, loss and mean weight, from a small random part of the sketch, if that holds data."""
+        """Kernel width, loss and mean weight, from a small random part of the sketch, if it has data."""
         residuals = self.engine.pilot_residuals(sketch, moment)
         data_range = self.scale.data_range
         if not residuals.size:
@@ -249,7 +249,7 @@ class Algorithm:
     def _scaling(
         self, state: FitState, grams: GramChain, sketch: Sketch, pilot: PilotStats, k: int
     ) -> tuple[Penalty | None, Solve | None]:
-        """The penalties on core k, and what scales its gradient; (None, None) without scaling, or where G_k is zero."""
+        """The penalties on core k, and what scales its gradient; (None, None) without scaling, or if G_k is zero."""
         settings, survey, shape = self.settings, self.problem.survey, self.problem.source.shape
         if settings.scaling == "none":
             return None, None
@@ -268,17 +268,17 @@ class Algorithm:
         shares = (survey.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
         profile, exact, room = resources.profile, state.plan.cores[k].solve.exact, None
         if isinstance(gram, DeviceSum):
-            put, mean = gram.place.put, float(shares.mean())
+            there, mean = gram.place.put(shares), float(shares.mean())
             scale: Solve = DeviceSolve(gram, ridge, smooth, exact)
-            return DevicePenalty(ridge, smooth, put(shares), mean, grams.xp), scale
-        if exact:  # memory for G, the same for all cores and sweeps: fresh pages would cost as much as filling it
+            return CorePenalty(ridge, smooth, there, mean=mean, xp=grams.xp), scale
+        if exact:  # all cores and sweeps use this memory for G: new pages would cost as much as filling them
             room = np.asarray(resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8")), np.float64)
         solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
 
     def _few_columns(self, rank: tuple[int, ...], k: int) -> int | None:
-        """As many columns of data in memory as a slice needs, if these are fewer than the solver asks for."""
+        """The columns of data in memory that a slice needs, if these are fewer than the solver asks for."""
         source = self.problem.source
         if source.chunks is not None:
             return None

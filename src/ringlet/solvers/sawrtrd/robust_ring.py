@@ -1,4 +1,4 @@
-"""The hyper-parameters that AWRTRD and SAWRTRD have in common, and what follows from them alone."""
+"""The hyper-parameters that AWRTRD and SAWRTRD share, and what follows from these alone."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -20,12 +20,12 @@ from ringlet.sources import Chunks
 
 __all__ = ["RobustRing"]
 
-_WIDEST = 1e6  # of the rule's factors: kernels so wide are least squares, and their squares are still floats
+_WIDEST = 1e6  # largest factor of a rule: such kernels are least squares, and their squares are finite
 
 
 @dataclass(frozen=True, kw_only=True)
 class RobustRing(IterativeSolver):
-    """What AWRTRD and SAWRTRD have in common; use one of those."""
+    """Base of AWRTRD and SAWRTRD; use one of these."""
 
     handles_missing: ClassVar[bool] = True
     robust: ClassVar[bool] = True
@@ -58,7 +58,7 @@ class RobustRing(IterativeSolver):
             for mode, strength in self.smooth.items():
                 check_number("smooth", mode, at_least=0, whole=True)
                 check_number(f"smooth[{mode}]", strength, at_least=0)
-            object.__setattr__(self, "smooth", dict(self.smooth))  # the caller's may change
+            object.__setattr__(self, "smooth", dict(self.smooth))  # the caller may change his own
         else:
             check_number_or(("auto",), "smooth", self.smooth, at_least=0)
         if self.scaling == "none" and not (self.ridge in ("auto", 0) and self.smooth in ("auto", 0)):
@@ -69,9 +69,13 @@ class RobustRing(IterativeSolver):
     def sampling_rule(self) -> SamplingRule:
         """How many columns of the unfolding a core update uses, and how they are drawn."""
 
+    def by_passes(self) -> bool:
+        """Unless rows are drawn one by one."""
+        return not self.sampling_rule().by_rows
+
     @property
     def kernel_loss(self) -> Loss:
-        """The loss whose kernel weighs entries; where these are judged, until they are."""
+        """The loss whose kernel gives weights; with a judgement, until entries are judged."""
         return LOSSES["correntropy" if self.loss == "learned" else self.loss]
 
     def width_rule(self) -> WidthRule:
@@ -85,7 +89,7 @@ class RobustRing(IterativeSolver):
         return WidthRule(None, fixed=float(self.sigma), loss=self.kernel_loss)
 
     def penalties(self, order: int) -> Penalties:
-        """The penalties to begin with; what is "auto" begins at none, or by the rule."""
+        """The first penalties; those that are "auto" begin at zero, or by the rule."""
         ridge = None if self.ridge == "auto" else float(self.ridge)
         if isinstance(self.smooth, Mapping):
             smooth = {int(mode): float(strength) for mode, strength in self.smooth.items()}
@@ -99,7 +103,7 @@ class RobustRing(IterativeSolver):
     def tunes(self, choice: RankChoice | None) -> bool:
         """Whether held-out entries choose something: the rank, if there is a `choice`, or the smoothness.
 
-        Without scaling, or from single rows, there is no smoothness to decide about.
+        Without scaling, and with single rows, there is no smoothness to choose.
         """
         smooths = self.scaling != "none" and not self.sampling_rule().by_rows
         return choice is not None or (smooths and self.smooth == "auto")
@@ -118,9 +122,9 @@ class RobustRing(IterativeSolver):
         *,
         beside: int = 0,
     ) -> FitPlan:
-        """Operations, bytes read and memory of a sweep; of data in chunks, those of reading them, too.
+        """Operations, bytes read and memory of a sweep, reading of chunks included.
 
-        `beside` counts bytes that the fit holds for other things, e.g. held-out entries.
+        `beside` counts bytes that the fit needs for other purposes, e.g. held-out entries.
         """
         return plan_fit(
             FitWork(

@@ -1,4 +1,4 @@
-"""A fit of a given rank under way: what the driver sweeps, and what a checkpoint resumes."""
+"""A running fit of a given rank: the driver sweeps it, and a checkpoint resumes it."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -24,7 +24,7 @@ __all__ = ["RingRun", "RobustSnapshot", "resumed_state", "start_run"]
 
 @dataclass(frozen=True)
 class RobustSnapshot(RingSnapshot):
-    """A ring at some moment, and what else a fit by AWRTRD or SAWRTRD leaves behind.
+    """A ring at some moment, and the other results of a fit by AWRTRD or SAWRTRD.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class RobustSnapshot(RingSnapshot):
 
 
 class RingRun:
-    """A fit of a given rank under way, as the driver sees it."""
+    """A running fit of a given rank, as the driver sees it."""
 
     def __init__(self, algorithm: Algorithm) -> None:
         self._algorithm = algorithm
@@ -63,7 +63,7 @@ class RingRun:
         )
 
     def state(self) -> RunState:
-        """The fields of the state; draws depend on the sweep's number alone."""
+        """The fields of the state; random draws depend on the number of the sweep only."""
         return by_name(self._state)
 
     def resume(self, state: RunState) -> None:
@@ -82,7 +82,7 @@ def start_run(settings: RobustRing, problem: Problem, profile: Profile | None = 
 
 
 def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitState:
-    """A state from its fields, as they were saved; its cores must make a ring of the data."""
+    """A state from its saved fields; its cores must form a ring of the shape of the data."""
     state = from_names(like, saved)
     shapes, shape = [core.shape for core in state.cores], algorithm.problem.source.shape
     bonds = [(found[0], found[2]) for found in shapes if len(found) == 3]

@@ -1,7 +1,7 @@
 """Algorithm 1 for many tensors of one shape and rank at once: all of them are one stack, and so are their cores.
 
-A device needs large operations. Rings of small tensors, such as patches, are not: here every operation is done for the
-whole stack. Each tensor has its own scale, kernel width, step length and end. Written for arrays of any library.
+A device needs large operations, and those of small tensors, such as patches, are not. Here every operation is done for
+the whole stack. Each tensor has its own scale, kernel width, step length and end. Written for arrays of any library.
 """
 
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from ringlet.errors import ArgumentError, BudgetError
 from ringlet.results.many_rings import ManyRings, merge_stacks
 from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring.arrays import Array64
-from ringlet.robust import Kernel
 from ringlet.solvers.base import working_dtype
+from ringlet.solvers.engine.block_arrays import FreshArrays
+from ringlet.solvers.engine.block_math import BlockMath, Entries
 from ringlet.solvers.engine.device_solve import solved
-from ringlet.solvers.engine.device_work import scaled_entries, weights_of
 from ringlet.solvers.engine.gram_solve import RELATIVE_RIDGE
 from ringlet.solvers.sawrtrd.settings import AWRTRD
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, measure, random_start
@@ -34,18 +34,18 @@ _HOST = Place(np, "cpu")
 
 @dataclass
 class _State:
-    """Where the fits of a stack stand; what has one number a tensor is NumPy's.
+    """The state of the fits of a stack; arrays with one number per tensor are NumPy's.
 
     Attributes
     ----------
     cores : list of arrays, shape (tensors, r_k, I_k, r_{k+1})
         Of the data divided by their ranges.
     width, narrowest : array
-        Kernel widths, and what they must not go below in this sweep, in data ranges.
+        Kernel widths, and their least values in this sweep, in data ranges.
     sweeps : array of int
         That a tensor took.
     quiet : array of int
-        How many sweeps in a row its change was small.
+        Number of sweeps in a row with a small change.
     """
 
     cores: list[Any]
@@ -56,7 +56,7 @@ class _State:
 
 
 class _Stack:
-    """The tensors, what is known of them, and one core update of all."""
+    """The tensors, their scales, and the core updates of all of them."""
 
     def __init__(self, place: Place, values: Any, observed: Any, settings: AWRTRD, seed: int) -> None:
         host = place.fetch(values)
@@ -74,13 +74,16 @@ class _Stack:
             observed = numbers if observed is None else observed & numbers
         self.observed = observed if missing else None
         inverse = place.put((1 / self.ranges).astype(self.dtype).reshape(-1, *[1] * (host.ndim - 1)))
-        self.values = scaled_entries(place, values, self.observed, 1.0, self.dtype) * inverse
+        self._arrays = FreshArrays(place.xp)
+        flags = None if self.observed is None else place.xp.reshape(self.observed, (len(host), -1))
+        scaled = self._arrays.scaled(values, flags, 1.0, place.dtype(self.dtype))
+        self.values = place.xp.reshape(scaled, values.shape) * inverse
         self.counts = np.array([one.observed for one in self.surveys])
         self.shape = host.shape[1:]
         self.solving = place if place.has(np.dtype(np.float64)) else _HOST
 
     def start(self, rank: tuple[int, ...], seed: int) -> _State:
-        """As every tensor would begin alone."""
+        """The first state, which is that of every tensor alone."""
         starts = [random_start(self.shape, rank, scale.centre, self.dtype, seed) for scale in self.scales]
         cores = [self.place.put(np.stack(of_a_mode)) for of_a_mode in zip(*starts, strict=True)]
         reach = [scale.reach if self.settings.width_rule().rule is not None else 1.0 for scale in self.scales]
@@ -89,7 +92,7 @@ class _Stack:
         return _State(cores, np.full(count, inf), np.array(reach), whole, whole.copy())
 
     def update(self, state: _State, k: int, going: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Any, Any]:
-        """Update core k of those that are going; which widths are settling, and G_k and A_k for the stop rule."""
+        """Update core k of those that have not ended; return which widths still change, and G_k and A_k."""
         xp, place, modes = self.place.xp, self.place, range(len(self.shape))
         ring_order = [(k + step) % len(self.shape) for step in modes]
         count, (_, a, length, b) = len(self.counts), state.cores[k].shape
@@ -127,7 +130,7 @@ class _Stack:
         return wide @ gram @ self.solving.xp.matrix_transpose(wide)
 
     def _widths(self, state: _State, residuals: Any, observed: Any) -> tuple[Array64, NDArray[np.bool_]]:
-        """Sigma of every tensor, and whether it is still on its way."""
+        """Sigma of every tensor, and whether it is still changing."""
         rule = self.settings.width_rule()
         if rule.rule is None:
             found = [
@@ -155,13 +158,14 @@ class _Stack:
 
     def _weights(self, residuals: Any, observed: Any, width: Array64) -> Any:
         """W o P; None: all are one. Residuals are measured in widths, so that one kernel serves all."""
+        entries = Entries(None, observed, 1.0)
         if np.isinf(width).all():
-            return weights_of(self.place, residuals, observed, Kernel(inf, self.settings.kernel_loss))
+            return BlockMath(self._arrays).weights(residuals, entries, inf)
         inverse = self.place.put((1 / width).astype(self.dtype).reshape(-1, 1, 1))
-        return weights_of(self.place, residuals * inverse, observed, Kernel(1.0, self.settings.kernel_loss))
+        return BlockMath(self._arrays, self.settings.kernel_loss).weights(residuals * inverse, entries, 1.0)
 
     def _ridge(self, gram: Any, mean_weight: Array64, k: int, state: _State) -> tuple[Array64, Any]:
-        """The ridge of every tensor, and what it is for every row, as arrays of the place."""
+        """The ridge of every tensor, and that of every row, as arrays of the place."""
         size = gram.shape[1]
         level = self.solving.fetch(self.solving.xp.linalg.trace(gram)) / size
         penalties, entries = self.settings.penalties(len(self.shape)), prod(self.shape)
@@ -182,7 +186,7 @@ class _Stack:
         return self.place.put(solved(xp, shifted, d if place is self.place else self.place.fetch(d)))
 
     def _wide(self, array: Any) -> Any:
-        """In float64, where equations are solved."""
+        """Convert to float64, in which equations are solved."""
         if self.solving is self.place:
             return self.place.xp.astype(array, self.place.dtype(np.dtype(np.float64)))
         return self.place.fetch(array).astype(np.float64)
@@ -240,7 +244,7 @@ def fit_stack(
     observed : bool array of the same shape, or None
     rank : tuple of int
     settings : AWRTRD
-        Without smoothness, which would tie rows together.
+        Without smoothness, which would couple rows.
     seed : int
         All tensors begin with the same random numbers, as each would alone.
     """
@@ -273,7 +277,7 @@ def _change(now: Array64, before: Array64 | None) -> Array64:
 
 
 def _in_units(stack: _Stack, state: _State) -> list[Any]:
-    """The cores in the data's units; slices without data are made from their neighbours."""
+    """The cores in the data's units; slices without data are interpolated."""
     place, factor = stack.place, stack.ranges ** (1 / len(stack.shape))
     scaled = []
     for k, core in enumerate(state.cores):
@@ -285,7 +289,7 @@ def _in_units(stack: _Stack, state: _State) -> list[Any]:
 
 
 def _looked_over(host: NDArray[Any], flags: NDArray[np.bool_] | None, i: int, seed: int) -> tuple[Survey, Scale]:
-    """What is in one tensor of the stack."""
+    """Survey of one tensor of the stack."""
     source = ArraySource(host[i], None if flags is None else flags[i])
     try:
         found = survey(source)

@@ -1,4 +1,4 @@
-"""What a fit starts from: the scale of the data, a typical value, and cores that give a nearly constant tensor."""
+"""The start of a fit: the scale of the data, a typical value, and cores of a nearly constant tensor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ __all__ = ["Scale", "check_representable", "given_start", "measure", "random_sta
 
 _MEASURED_ENTRIES = 1 << 17
 _NOISE = 0.1  # relative size of the random part of the first model
-# The range of the data is trusted up to this number of interquartile ranges: beyond lie outliers.
+# The range of the data is trusted up to this number of interquartile ranges; entries beyond are outliers.
 _TAILS = 8.0
 # If it is more than _BOUNDED times the range of all but two in a thousand on either side, the outliers are spread out
 # among the rest: then up to _NEAR_TAILS interquartile ranges, or all but a twentieth on either side.
 _BOUNDED, _NEAR_TAILS = 1.5, 2.5
 _QUANTILES = (0.002, 0.05, 0.25, 0.75, 0.95, 0.998)
-_HALF = 0.5  # where the middle of data that begin at zero may lie, in units of their range
+_HALF = 0.5  # largest middle of data that begin at zero, in units of their range
 _REACH = 2.5  # how far beyond the upper quartile of what stands out from a background the first kernel reaches
 
 
@@ -40,13 +40,13 @@ class Scale:
     centre : float
         Mean of the middle half of the entries, in data ranges.
     reach : float
-        Width, in data ranges, that the kernel must start with so that what stands out from a flat background is
-        not taken for outliers; 0 without such a background.
+        Least first width of the kernel, in data ranges, with which objects on a flat background are not taken for
+        outliers; 0 without such a background.
     level : float
         How far the data lie from zero, in data ranges; at least 1.
     penalty_unit : float
-        What penalties are relative to, in mean diagonals of the Gram matrix. Where data lie far from zero, a constant
-        makes up most of that matrix, and a penalty in proportion would wipe out what varies.
+        Unit of penalties, in mean diagonals of the Gram matrix. If data are far from zero, a constant makes up most
+        of that matrix, and a penalty in proportion to it would remove what varies.
     """
 
     data_range: float
@@ -64,7 +64,7 @@ def measure(source: Source, found: Survey, seed: int) -> Scale:
     """Size and centre of the data, from a random subtensor of the observed entries."""
     values, observed = source.read(draw_entries(source, _MEASURED_ENTRIES, seed, Purpose.SURVEY))
     sample = (values if observed is None else values[observed]).astype(np.float64).ravel()
-    if not sample.size:  # very sparse data: the range is all that is known
+    if not sample.size:  # of very sparse data only the range is known
         sample = np.array([found.minimum, found.maximum])
     flat = background(sample)
     varied = sample if flat is None else sample[sample != flat]
@@ -94,7 +94,7 @@ def _range(values: NDArray[np.float64], found: Survey) -> float:
 def random_start(
     shape: Sequence[int], rank: Sequence[int], centre: float, dtype: np.dtype[Any], seed: int, attempt: int = 0
 ) -> list[Core]:
-    """Cores of the constant tensor `centre` plus noise that is small against the data's size, whatever the centre."""
+    """Cores of the constant tensor `centre`, plus noise that is small compared with the range of the data."""
     rng = stream(seed, Purpose.START, attempt)
     order = len(shape)
     # The noise of one core meets the constants of all others, of which the product is |centre|^((N-1)/N).
@@ -116,7 +116,7 @@ def given_start(
     data_range: float,
     dtype: np.dtype[Any],
 ) -> list[Core]:
-    """Cores that a user gave, of data divided by `data_range`; their norms are made equal, which changes no entry."""
+    """Given cores, for data divided by `data_range`; their norms are made equal, which changes no entry."""
     if ring.shape != tuple(shape) or ring.rank != tuple(rank):
         raise ArgumentError(
             f"init has shape {ring.shape} and rank {ring.rank}, "

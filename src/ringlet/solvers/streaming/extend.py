@@ -1,7 +1,7 @@
 """New slices for a fitted ring: solved with the other cores fixed, then the other cores are moved towards them.
 
-The data of earlier slices are not needed, nor does their number matter: what a change of the other cores does to them
-follows from the Gram matrix of the condensed past.
+The data of earlier slices are not needed, and their number does not matter. How a change of the other cores changes
+them follows from the Gram matrix of the condensed past.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class RingExtender:
     state: ExtensionState
 
     def extend(self, fit: Fit, new_slices: Any, mask: Any, options: ExtendOptions) -> Fit:
-        """The fit of the longer ring; slices without any observed entry repeat the last one."""
+        """The fit with the longer ring; slices without any observed entry repeat the last one."""
         home = fit.ring.place
         ring = fit.ring.to("numpy")
         fit = replace(fit, ring=ring)
@@ -78,7 +78,7 @@ class RingExtender:
             return work.ring(), tuple(history), replace(state, past=past)
 
     def _repeated(self, fit: Fit, slices: Slices) -> tuple[TensorRing, tuple[SweepRecord, ...], ExtensionState]:
-        """Slices of which nothing is known: the last one again. They do not count in what follows."""
+        """Slices without any observed entry: copies of the last one, which do not count later."""
         ring, mode = fit.ring, slices.mode
         core = ring.cores[mode]
         again = np.repeat(core[:, -1:], slices.count, axis=1)

@@ -1,4 +1,4 @@
-"""What a fit leaves behind, beside its ring, for slices that come later."""
+"""What later slices need from a fit in addition to its ring."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,18 +16,18 @@ __all__ = ["ExtensionState", "Past"]
 
 @dataclass(frozen=True)
 class Past:
-    """All earlier slices of one core, condensed to what their Gram matrix needs.
+    """All earlier slices of one core, condensed to a few with the same Gram matrix.
 
-    Whatever changes in the other cores, the change of all earlier slices of the tensor has the size
-    ``sum_i || z_i C ||^2`` for some matrix C. That sum depends on the slices z_i only through ``sum_i z_i^T z_i``. So
-    any other slices with the same sum stand for them exactly, and ``r_k r_{k+1}`` of them are always enough.
+    A change of the other cores changes all earlier slices of the tensor by ``sum_i || z_i C ||^2``, for some matrix C.
+    This depends on the slices z_i only through ``sum_i z_i^T z_i``. So other slices with the same sum represent them
+    exactly, and ``r_k r_{k+1}`` of these are always enough.
 
     Attributes
     ----------
     mode : int
         The core that they are slices of.
     rows : array of float64, shape (at most 2 r_k r_{k+1}, r_k r_{k+1})
-        The slices that stand for the earlier ones, each times the root of its weight.
+        The slices that represent the earlier ones, each times the root of its weight.
 
     Examples
     --------
@@ -70,13 +70,13 @@ class ExtensionState:
     Attributes
     ----------
     solver : RobustRing
-        By which it was fitted.
+        The solver of the fit.
     data_range : float
         The fit works on data divided by it.
     penalty_unit : float
-        What penalties are relative to, in mean diagonals of the Gram matrix.
+        Unit of penalties, in mean diagonals of the Gram matrix.
     penalties : Penalties
-        As given, or as the fit has chosen them.
+        Given, or chosen by the fit.
     trusted : float
         Share of the fitted entries that was observed and trusted.
     past : Past or None
@@ -91,7 +91,7 @@ class ExtensionState:
     past: Past | None = None
 
     def core_unit(self, ring: TensorRing) -> np.floating[Any]:
-        """What every core of the ring is divided by where the data are divided by their range."""
+        """Divisor of every core of the ring, if the data are divided by their range."""
         unit: np.floating[Any] = ring.dtype.type(self.data_range ** (1 / ring.ndim))
         return unit
 

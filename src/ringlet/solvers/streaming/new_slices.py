@@ -73,7 +73,7 @@ def checked_slices(ring: TensorRing, new_slices: Any, mode: int, mask: Any) -> S
 
 
 def _owned(source: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
-    """Arrays copied: cameras use their buffers again, and a view would keep all of a long video in memory."""
+    """Copies of arrays: cameras reuse their buffers, and a view would keep all of a long video in memory."""
     if not isinstance(source, ArraySource):
         return source
     mask, masked = (None if flags is None else np.array(flags, order="C") for flags in (source.mask, source.masked))

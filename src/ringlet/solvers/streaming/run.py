@@ -1,4 +1,4 @@
-"""An extension under way: the new slices, and the other cores, as they move towards them."""
+"""A running extension: the new slices, and the other cores, which are adapted to them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ __all__ = ["ExtensionRun"]
 
 Indices: TypeAlias = tuple[NDArray[np.intp], ...]
 
-_ENTRIES_PER_UNKNOWN = 256  # of a sketch of a new slice, at least: the slice is solved from that sketch alone
+_ENTRIES_PER_UNKNOWN = 256  # least entries of a sketch of a new slice, which is solved from this sketch alone
 _KEPT_WEIGHTS = 1 << 24  # entries of which the weights are kept from the gradient to the line search
 
 
 class ExtensionRun:
-    """An extension under way. `cores[mode]` holds the new slices only; cores are of data divided by their range.
+    """A running extension. `cores[mode]` holds the new slices only; cores are for data divided by their range.
 
     Parameters
     ----------
@@ -74,13 +74,13 @@ class ExtensionRun:
         last = ring.cores[mode][:, -1:, :]
         self._before = [core / self._unit for core in (*ring.cores[:mode], last, *ring.cores[mode + 1 :])]
         self.cores = list(self._before)
-        self.cores[mode] = np.repeat(self.cores[mode], count, axis=1)  # new slices begin as the last one
+        self.cores[mode] = np.repeat(self.cores[mode], count, axis=1)  # new slices begin as copies of the last one
         shape = (*ring.shape[:mode], ring.shape[mode] + count, *ring.shape[mode + 1 :])
         self._unknowns = unknowns_per_entry(shape, ring.rank)
         self._index = self._draw(mode)  # the same for all steps, so that they converge
         self._pilot = PilotStats(Kernel(kernel.width / state.data_range, self._solver.kernel_loss))
         self._narrowest = 0.0
-        # What the other cores do not hold yet would be taken for wrong: a narrower kernel waits until they have moved.
+        # What the other cores cannot describe yet would be judged wrong, so the kernel narrows after they have moved.
         chosen = state.penalties.width
         self._width_factor = max(1.0, chosen) if options.refresh else chosen
 
@@ -95,7 +95,7 @@ class ExtensionRun:
         return self._pilot.mean_weight * self._slices.observed
 
     def ring(self) -> TensorRing:
-        """The whole ring in the data's units; what did not change keeps its bits."""
+        """The whole ring in the data's units; unchanged cores keep their bits."""
         cores = [
             given if core is before else core * self._unit
             for given, before, core in zip(self._given.cores, self._before, self.cores, strict=True)
@@ -184,7 +184,7 @@ class ExtensionRun:
         return refold(data.rows if rows is None else rows, a, b)
 
     def _measure(self) -> bool:
-        """Measure the kernel width on a pilot, if that holds data; whether the width is still narrowing."""
+        """Measure the kernel width on a pilot, if it has data; return whether the width still becomes narrower."""
         sizes = [len(indices) for indices in self._index]
         chosen = draw_subtensor(sizes, pilot_entries(sizes), self._rng)
         index = tuple(indices[part] for indices, part in zip(self._index, chosen, strict=True))
@@ -201,7 +201,7 @@ class ExtensionRun:
         return self._extension.penalties.ridge_for(self._unknowns, self.trusted)
 
     def _draw(self, k: int) -> Indices:
-        """Indices of the new slices that an update of core k looks at: as many as in a fit, or all."""
+        """Indices of the new slices that an update of core k uses: as many as in a fit, or all."""
         shape, samples = self._slices.source.shape, self._solver.sampling_rule().samples
         if samples is None:
             return tuple(np.arange(length) for length in shape)
@@ -226,7 +226,7 @@ class ExtensionRun:
         return [core for k, core in enumerate(cores) if k != self._mode]
 
     def _fill_empty(self) -> None:
-        """Slices without any observed entry are made from their neighbours; the last earlier slice is one."""
+        """Interpolate slices without any observed entry; the last earlier slice is a neighbour, too."""
         if self._slices.empty:
             known = np.concatenate([self._before[self._mode], self.cores[self._mode]], axis=1)
             self.cores[self._mode] = fill_empty(known, [i + 1 for i in self._slices.empty])[:, 1:]
@@ -234,7 +234,7 @@ class ExtensionRun:
 
 @dataclass(frozen=True)
 class _RepeatedPass:
-    """A pass over a sample, each entry of which stands for `times` entries; in float64, as penalties are large."""
+    """A pass over a sample in which each entry counts `times`; in float64, because penalties are large."""
 
     streamed: StreamedPass
     times: float
@@ -253,7 +253,7 @@ class _RepeatedPass:
 
 @dataclass(frozen=True)
 class _PastPenalty:
-    """What a change of core k does to the earlier slices, and to the penalties, which A_0 has met already.
+    """The penalty on a change of core k: the change of earlier slices, and the penalties, which A_0 already balances.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ class _PastPenalty:
         ``S^T S`` of the past, with the other cores as they are now.
     ridge, smooth : float
     first : array or None
-        A_0; None while no other core has moved, when A_0 is where the step begins.
+        A_0; None while no other core has moved, because the step then begins at A_0.
     pull_back : array or None
         ``A_0 S_0^T S`` of the past.
     """
