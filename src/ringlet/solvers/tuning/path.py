@@ -144,11 +144,11 @@ class PathRules:
             if not self.entries.may_begin_again(path, self.began):
                 break
             other = self._another(path, first)
-            gain = self.entries.unjudged.compare(other.now.residuals, path.now.residuals).gain
-            if gain <= self.policy.chance_db:
+            verdict = self.entries.unjudged.compare(other.now.residuals, path.now.residuals)
+            if verdict.gain <= self.policy.chance_db or verdict.certainty <= self.policy.likely:
                 return self.entries.counted(path, path.at.counting)
             path = other
-            if gain < self.policy.another_path_db:
+            if verdict.gain < self.policy.another_path_db:
                 break
         return path
 

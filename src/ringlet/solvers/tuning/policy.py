@@ -46,6 +46,8 @@ class TuningPolicy:
         In which two ways to count entries show what they do to a ring.
     no_worse : float
         Standard errors by which it may be worse.
+    likely : float
+        Standard errors by which the ring of another path has to be better.
     sure : float
         Standard errors by which an unlikely choice has to be better than the usual one: the ring of block medians than
         a constant, a kernel of all entries than least squares of those that are believed.
@@ -118,6 +120,7 @@ class TuningPolicy:
     begins_again: bool = True
     counting_sweeps: int = 3
     no_worse: float = 1.0
+    likely: float = 1.0
     sure: float = 2.0
     growth_factor: float = 2.0
     small_growth_factor: float = 1.3
