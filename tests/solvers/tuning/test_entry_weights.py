@@ -160,6 +160,7 @@ def test_a_second_path_needs_small_data_that_leave_it_free_and_time(begun):
     assert not may(choice=RankChoice(psnr=40))
     assert not may(policy=TuningPolicy(last_judging_entries=TRUTH.size - 1))
     assert not may(policy=TuningPolicy(begins_again=False))
+    assert not may(policy=TuningPolicy(least_doubted=0.06))  # 5 % are
     assert not may(deadline=now + 5)  # half as long as the first path took
     assert not entries.may_begin_again(judged, now)  # a given rank
 

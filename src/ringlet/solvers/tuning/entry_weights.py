@@ -16,7 +16,7 @@ from ringlet.execution import Placement
 from ringlet.results.records import RunState
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.solvers.base import Problem
-from ringlet.solvers.tuning.judgements import Judgement
+from ringlet.solvers.tuning.judgements import TRUSTED, Judgement
 from ringlet.solvers.tuning.judging import Judge, was_judged
 from ringlet.solvers.tuning.path_state import Counting, Path, Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
@@ -75,12 +75,18 @@ class EntryWeights:
         return path.judgement is not None and prod(whole.source.shape) > self.policy.last_judging_entries
 
     def may_begin_again(self, path: Path, began: float) -> bool:
-        """Whether a second path is tried: small data in which entries are doubted, and time for as long a fit again."""
+        """Whether another path is tried: small data in which entries are doubted, and time for as long a fit again."""
+        judge, judgement = self.judge, path.judgement
+        if judge is None or judgement is None or not (judge.at_once and self.policy.begins_again):
+            return False
         whole, choice, now = self.held.whole, self.held.whole.choice, perf_counter()
         small = prod(whole.source.shape) <= self.policy.last_judging_entries
         free = choice is not None and choice.psnr is None and whole.init is None
-        doubts = self.judge is not None and self.judge.at_once and path.judgement is not None and path.judgement.doubts
-        return self.policy.begins_again and small and free and doubts and 2 * now - began < self.deadline
+        if not (small and free and 2 * now - began < self.deadline):
+            return False
+        weights = judgement.weights(tuple([slice(None)] * len(whole.source.shape)))
+        doubted = int(np.count_nonzero((weights > 0) & (weights < TRUSTED)))
+        return doubted > self.policy.least_doubted * whole.survey.observed
 
     def strictly_judged(self, path: Path) -> Path:
         """Go on with what would be believed by the present ring if this had not seen it."""

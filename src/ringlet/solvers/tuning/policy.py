@@ -37,6 +37,8 @@ class TuningPolicy:
     begins_again : bool
         Small data get another path from a small ring, without the entries that the first one doubts: a small ring that
         has learned wrong entries believes them.
+    least_doubted : float
+        Share of the observed entries that have to be doubted for it: one or two of many are rare events.
     paths : int
         Of small data, at most.
     another_path_db : float
@@ -142,6 +144,7 @@ class TuningPolicy:
     last_judging_entries: int = 1 << 18
     first_sweeps: int = 6
     judgements: int = 2
+    least_doubted: float = 1e-3
     paths: int = 3
     another_path_db: float = 1.0
     retuning_db: float = 1.0
