@@ -16,7 +16,7 @@ from ringlet.execution import Placement
 from ringlet.results.records import RunState
 from ringlet.results.ring_snapshot import RingSnapshot
 from ringlet.solvers.base import Problem
-from ringlet.solvers.tuning.judgements import Judgement
+from ringlet.solvers.tuning.judgements import TRUSTED, Judgement
 from ringlet.solvers.tuning.judging import Judge, was_judged
 from ringlet.solvers.tuning.path_state import Counting, Path, Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
@@ -77,6 +77,29 @@ class EntryWeights:
         if judge is None or not judge.at_once or whole.choice is None or self.held.guided:
             return False
         return path.judgement is not None and self.large
+
+    def may_begin_again(self, path: Path, began: float) -> bool:
+        """Whether another path is tried: small data in which entries are doubted, and time for as long a fit again."""
+        judge, judgement = self.judge, path.judgement
+        if judge is None or judgement is None or not (judge.at_once and self.policy.begins_again):
+            return False
+        whole, choice, now = self.held.whole, self.held.whole.choice, perf_counter()
+        small = prod(whole.source.shape) <= self.policy.last_judging_entries
+        free = choice is not None and choice.psnr is None and whole.init is None
+        if not (small and free and 2 * now - began < self.deadline):
+            return False
+        weights = judgement.weights(tuple([slice(None)] * len(whole.source.shape)))
+        doubted = int(np.count_nonzero((weights > 0) & (weights < TRUSTED)))
+        return doubted > self.policy.least_doubted * whole.survey.observed
+
+    def strictly_judged(self, path: Path) -> Path:
+        """Go on with what would be believed by the present ring if this had not seen it."""
+        assert self.judge is not None  # noqa: S101 - asked before
+        assert path.judgement is not None  # noqa: S101
+        algorithm = path.trials.algorithm
+        used = self.judge.used_by(algorithm.problem)
+        judgement = self.judge.judge_unseen(path.judgement, path.now.state.cores, used, algorithm.mapper)
+        return self.counted(replace(path, judgement=judgement), Counting.BELIEVED)
 
     def _in_time(self, path: Path) -> bool:
         """Whether judging, and the next sweep on what is judged for it, will end by the deadline."""

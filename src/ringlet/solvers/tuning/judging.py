@@ -25,6 +25,7 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.judgements import Judgement, WholeJudgement
 from ringlet.solvers.tuning.judging_rules import MOST_DOUBTED, JudgedPart, beside_ring, doubted_share
+from ringlet.solvers.tuning.leverage import leverages
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.tiled_judging import TileSizes, judge_tiles, tiled_judging_memory
 from ringlet.solvers.tuning.validator import HeldOut
@@ -151,6 +152,29 @@ class Judge:
         model, (weights,) = judge_entries([entries], mapper=mapper)
         return self._settled(entries, weights, model)
 
+    def judge_unseen(
+        self, judgement: Judgement, cores: Sequence[Core], used: NDArray[np.bool_], mapper: Mapper = map
+    ) -> Judgement:
+        """A stricter judgement: an entry is doubted, too, if the ring would not say it without the entry itself.
+
+        Parameters
+        ----------
+        judgement : Judgement
+            By the same ring.
+        cores : sequence of arrays
+        used : bool array
+            Entries that the ring was fitted to.
+        mapper : callable
+            Used like `map`.
+        """
+        entries = beside_ring(self.source, self._box, cores, self.data_range)
+        own = leverages(cores, used)
+        residuals = np.where(used, entries.values, entries.ring) - entries.ring
+        unseen = replace(entries, ring=entries.ring - residuals * (own / (1.0 - own)))
+        model, (weights,) = judge_entries([unseen], mapper=mapper)
+        strict = self._settled(unseen, weights, model)
+        return WholeJudgement(np.minimum(strict, judgement.weights(self._box)))
+
     def finally_by(self, ring: TensorRing, mapper: Mapper = map) -> tuple[Judgement, Judged]:
         """Judge all entries at once by a ring in the data's units, and keep what those who restore the data need.
 
@@ -163,6 +187,11 @@ class Judge:
         judged = judge_sample([entries], mapper=mapper)
         weights = self._settled(entries, judged.weights[0], judged.model)
         return WholeJudgement(weights), judged.without_windows()
+
+    def used_by(self, problem: Problem) -> NDArray[np.bool_]:
+        """Entries that count in a problem of this tensor."""
+        _, observed = problem.source.read(self._box)
+        return np.ones(self.source.shape, np.bool_) if observed is None else observed
 
     @property
     def _box(self) -> tuple[slice, ...]:

@@ -16,13 +16,15 @@ from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.tuning.bond_growth import BondGrowth
 from ringlet.solvers.tuning.entry_weights import EntryWeights
-from ringlet.solvers.tuning.path_state import Counting, Path, Phase
+from ringlet.solvers.tuning.path_state import Counting, Path, PathState, Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.restarts import begun_anew
 from ringlet.solvers.tuning.trials import Candidate
 from ringlet.solvers.tuning.tuned_parameters import TunedParameter, TunedParameters, Tuning
 
 __all__ = ["PathRules"]
+
+_SWEEPS = 80  # of another path, at most
 
 
 @dataclass(frozen=True)
@@ -98,32 +100,77 @@ class PathRules:
         return self.sized(self.entries.recounted(best, number, other))
 
     def polished(self, path: Path, number: int) -> Path:
-        """When the ring gets no better: begin a given rank anew, judge a last time, trim bonds, take all entries."""
-        given_rank = self.whole.choice is None
-        if given_rank and path.at.sweeps == self.policy.first_sweeps:
-            return self.entries.recounted(path, number, Counting.ALIKE)  # before penalties hide what is rare
-        if not self._settled(path):
+        """When the ring gets no better: begin anew, judge a last time, trim bonds, take all entries."""
+        path, ended = self._polishing(path, number)
+        if not ended:
             return path
-        error = path.trials.error(path.now)
-        if error >= self.policy.exact and 20 * log10(path.at.tuned_at / error) > self.policy.retuning_db:
-            return self._untuned(path).moved(tuned_at=error)  # it may want other penalties
-        if not self.ends:
-            return path
-        if not path.at.restarted:
-            path = path.moved(restarted=True)
-            anew = begun_anew(path, number, self.first_penalties)
-            if anew is not path:
-                return self._untuned(anew)
-        if self.entries.may_judge_last(path):
-            path = self.entries.judged(path, number)  # what a better ring believes is more
-            path = self.entries.recounted(path, number, Counting.WEIGHED)
-            path = path.moved(judgements=path.at.judgements + 1, idle=0)
-            return self._untuned(path) if given_rank else path
-        if self.policy.trims_bonds and not given_rank:
+        path = self._best_of_several(path, number)
+        if self.policy.trims_bonds and self.whole.choice is not None:
             path = self.growth.trimmed(path, number)
         if self.entries.may_judge_finally(path):
             path = self.entries.judged_finally(path)
         return self.closing(path)
+
+    def _polishing(self, path: Path, number: int) -> tuple[Path, bool]:
+        """The path after what a sweep of the last ring calls for, and whether nothing is left to be done for it."""
+        given_rank = self.whole.choice is None
+        if given_rank and path.at.sweeps == self.policy.first_sweeps:
+            return self.entries.recounted(path, number, Counting.ALIKE), False  # before penalties hide what is rare
+        if not self._settled(path):
+            return path, False
+        error = path.trials.error(path.now)
+        if error >= self.policy.exact and 20 * log10(path.at.tuned_at / error) > self.policy.retuning_db:
+            return self._untuned(path).moved(tuned_at=error), False  # it may want other penalties
+        if not self.ends:
+            return path, False
+        if not path.at.restarted:
+            path = path.moved(restarted=True)
+            anew = begun_anew(path, number, self.first_penalties)
+            if anew is not path:
+                return self._untuned(anew), False
+        if self.entries.may_judge_last(path):
+            path = self.entries.judged(path, number)  # what a better ring believes is more
+            path = self.entries.recounted(path, number, Counting.WEIGHED)
+            path = path.moved(judgements=path.at.judgements + 1, idle=0)
+            if given_rank:
+                return self._untuned(path), False
+        return path, True
+
+    def _best_of_several(self, path: Path, number: int) -> Path:
+        """The path, or another one without the entries that it would not say unseen, if that is better.
+
+        The first small ring may have learned some of the wrong entries, which then look right to it and to larger ones.
+        All held-out entries decide, under the kernel that fits the ring before. What was much better is not the last.
+        """
+        for first in range(number + _SWEEPS, number + self.policy.paths * _SWEEPS, _SWEEPS):
+            if not self.entries.may_begin_again(path, self.began):
+                break
+            other = self._another(path, first)
+            verdict = self.entries.unjudged.compare(other.now.residuals, path.now.residuals)
+            if verdict.gain <= self.policy.chance_db or verdict.certainty <= self.policy.likely:
+                return self.entries.counted(path, path.at.counting)
+            path = other
+            if verdict.gain < self.policy.another_path_db:
+                break
+        return path
+
+    def _another(self, path: Path, first: int) -> Path:
+        """Another path, at its last ring; it begins with the believed entries alone, by least squares."""
+        path = self.entries.strictly_judged(path)
+        state = replace(path.trials.algorithm.init(), penalties=self.first_penalties, narrowest=0.0)
+        start = path.trials.candidate(state, path.now.report)
+        tuning, at, ended = TunedParameters(self.parameters).state, path.at, False
+        at = PathState(tuning, judged_at=at.judged_at, counting=at.counting, restarted=True)
+        path = self.sized(replace(path, at=at, now=start, best=start, rungs=()))
+        for sweep in range(first, first + _SWEEPS):
+            path = self.swept(path, sweep)
+            if path.at.phase is Phase.GROWING:
+                path = self.climbed(path, sweep)
+            else:
+                path, ended = self._polishing(path, sweep)
+            if ended:
+                break
+        return path
 
     def closing(self, path: Path) -> Path:
         """Go over to the sweeps that see the held-out entries, too."""

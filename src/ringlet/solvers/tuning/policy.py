@@ -34,10 +34,22 @@ class TuningPolicy:
     readmits : bool
         Doubted entries count all the same if the ring is no worse for it at all held-out entries: what a small ring
         cannot reach looks wrong, and no larger one would learn what is left out.
+    begins_again : bool
+        Small data get another path from a small ring, without the entries that the first one doubts: a small ring that
+        has learned wrong entries believes them.
+    least_doubted : float
+        Share of the observed entries that have to be doubted for it: one or two of many are rare events.
+    paths : int
+        Of small data, at most.
+    another_path_db : float
+        A path that is better than the one before by this much is followed by another one: what was so wrong may not be
+        right yet.
     counting_sweeps : int
         In which two ways to count entries show what they do to a ring.
     no_worse : float
         Standard errors by which it may be worse.
+    likely : float
+        Standard errors by which the ring of another path has to be better.
     sure : float
         Standard errors by which an unlikely choice has to be better than the usual one: the ring of block medians than
         a constant, a kernel of all entries than least squares of those that are believed.
@@ -108,8 +120,10 @@ class TuningPolicy:
     tunes_width: bool = True
     chooses_least_squares: bool = True
     readmits: bool = True
+    begins_again: bool = True
     counting_sweeps: int = 3
     no_worse: float = 1.0
+    likely: float = 1.0
     sure: float = 2.0
     growth_factor: float = 2.0
     small_growth_factor: float = 1.3
@@ -131,6 +145,9 @@ class TuningPolicy:
     last_judging_entries: int = 1 << 18
     first_sweeps: int = 6
     judgements: int = 2
+    least_doubted: float = 1e-3
+    paths: int = 3
+    another_path_db: float = 1.0
     retuning_db: float = 1.0
     least_squares_gain_db: float = 0.5
     exact: float = 2e-5
