@@ -1,8 +1,8 @@
-"""What follows a sweep of an automatic fit: a path of ever larger rings, of which held-out entries choose the best.
+"""The path of an automatic fit: larger and larger rings, of which held-out entries choose the best.
 
-The ring grows from rung to rung, to the bonds that promise most for their size, and always goes on. On the way
-penalties are tuned and entries are judged again. The path ends where the ring may not be larger, or when two rungs in a
-row were no better than the best one. That one is swept on until it settles, and a last time or two with all entries.
+The ring grows from rung to rung, in the bonds that gain most for their size. On the way penalties are tuned and entries
+are judged again. The path ends where the ring may not be larger, or when two rungs in a row were no better than the
+best one, which is then swept on until it settles, and a last time or two with all entries.
 
 Every round of the driver is one sweep that continues from the last: nothing is fitted twice.
 """
@@ -29,7 +29,7 @@ _SWEEPS = 80  # of another path, at most
 
 @dataclass(frozen=True)
 class PathRules:
-    """Where a path leads; each method gives another path, and leaves the first as it was.
+    """The steps of a path. Each method returns a new path, and does not change the old one.
 
     Attributes
     ----------
@@ -60,10 +60,10 @@ class PathRules:
     began: float
 
     def swept(self, path: Path, number: int) -> Path:
-        """One sweep, in which parameters are tuned if some are due and the ring does not improve fast without."""
+        """One sweep, in which parameters are tuned if they are due and the ring does not improve fast anyway."""
         policy, before, at, trials = self.policy, path.now, path.at, path.trials
         parameters = TunedParameters(self.parameters, at.parameters)
-        # A ring that is too small takes what it cannot reach for wrong: widths wait until a larger one is no better.
+        # A ring that is too small takes what it cannot fit for wrong: widths wait until a larger one is no better.
         narrows = at.counting is Counting.WEIGHED and (at.phase is Phase.POLISHING or at.idle_rungs > 0)
         due = parameters.due(before.parameters, () if narrows else ("width",))
         if due and at.gain <= policy.too_fast_db:
@@ -115,12 +115,12 @@ class PathRules:
         """The path after what a sweep of the last ring calls for, and whether nothing is left to be done for it."""
         given_rank = self.whole.choice is None
         if given_rank and path.at.sweeps == self.policy.first_sweeps:
-            return self.entries.recounted(path, number, Counting.ALIKE), False  # before penalties hide what is rare
+            return self.entries.recounted(path, number, Counting.ALIKE), False  # before penalties suppress rare entries
         if not self._settled(path):
             return path, False
         error = path.trials.error(path.now)
         if error >= self.policy.exact and 20 * log10(path.at.tuned_at / error) > self.policy.retuning_db:
-            return self._untuned(path).moved(tuned_at=error), False  # it may want other penalties
+            return self._untuned(path).moved(tuned_at=error), False  # it may need other penalties
         if not self.ends:
             return path, False
         if not path.at.restarted:
@@ -129,7 +129,7 @@ class PathRules:
             if anew is not path:
                 return self._untuned(anew), False
         if self.entries.may_judge_last(path):
-            path = self.entries.judged(path, number)  # what a better ring believes is more
+            path = self.entries.judged(path, number)  # a better ring trusts more
             path = self.entries.recounted(path, number, Counting.WEIGHED)
             path = path.moved(judgements=path.at.judgements + 1, idle=0)
             if given_rank:
@@ -173,7 +173,7 @@ class PathRules:
         return path
 
     def closing(self, path: Path) -> Path:
-        """Go over to the sweeps that see the held-out entries, too."""
+        """Change to the last sweeps, which use the held-out entries, too."""
         path = replace(path, honest=path.now.state.cores).moved(phase=Phase.CLOSING, sweeps=0)
         return self.entries.counted(path, path.at.counting)
 
@@ -182,17 +182,17 @@ class PathRules:
         return path.now if path.trials.compare(path.now, path.best).gain > 0 else path.best
 
     def sized(self, path: Path) -> Path:
-        """While bonds grow, look at what the next larger ring needs, so that this one and that one see the same."""
+        """While bonds grow, use the entries that the next larger ring needs, so that both rings use the same."""
         now = path.now
         rank = self.growth.next_rank(now.state.plan.rank) if path.at.phase is Phase.GROWING else None
         return replace(path, now=replace(now, state=replace(now.state, enough_for=rank)))
 
     def _rung_ends(self, path: Path) -> bool:
-        """Whether the rung has shown what it can do."""
+        """Whether the rung has ended."""
         policy, gain, sweeps, tuning = self.policy, path.at.gain, path.at.sweeps, path.at.tuning
         if sweeps >= policy.fast_rung_sweeps:
             return True
-        if gain > policy.rung_goes_on_db or tuning is Tuning.EARLY:  # bonds must not make up for sweeps or penalties
+        if gain > policy.rung_goes_on_db or tuning is Tuning.EARLY:  # bonds cannot replace sweeps or penalties
             return False
         cheap = not path.rungs or policy.cheap_part * path.now.parameters < self.growth.most
         if sweeps >= (policy.cheap_rung_sweeps if cheap else policy.rung_sweeps):
@@ -202,7 +202,7 @@ class PathRules:
         return not (behind or path.now.report.settling) and gain < settled and tuning >= Tuning.IN_VAIN
 
     def _with_rung(self, path: Path) -> Path:
-        """The path with the present ring as a further rung, and as the best one if it is."""
+        """The path with the present ring as another rung, and as the best one if it is better."""
         error, seconds = path.trials.error(path.now) * self.data_range, perf_counter() - self.began
         rungs = (*path.rungs, Rung(path.now.state.plan.rank, path.now.parameters, error, seconds))
         if not path.rungs or path.trials.compare(path.now, path.best).gain > self.policy.chance_db:
@@ -223,5 +223,5 @@ class PathRules:
         return exact or at.idle >= policy.patience + (at.tuning is not Tuning.DONE)
 
     def _untuned(self, path: Path) -> Path:
-        """All parameters are to be tried again."""
+        """Start to try all parameters again."""
         return path.moved(parameters=TunedParameters(self.parameters).state, tuned_at=inf, idle=0)
