@@ -111,7 +111,7 @@ def cells(chunks, sizes, moment):
 
 @pytest.mark.parametrize("rank", ["auto", RANK])
 def test_an_automatic_fit_reads_no_block_in_vain_also_where_it_tries_something(damaged, moments, monkeypatch, rank):
-    counting, begin, updated, updates = Counting(damaged), PathRun.sweep, Algorithm.updated, []
+    counting, begin, update, updates = Counting(damaged), PathRun.sweep, Algorithm.update, []
     source = ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS))
 
     def sweep(self, number):
@@ -120,7 +120,7 @@ def test_an_automatic_fit_reads_no_block_in_vain_also_where_it_tries_something(d
         return begin(self, number)
 
     monkeypatch.setattr(PathRun, "sweep", sweep)
-    monkeypatch.setattr(Algorithm, "updated", lambda *given, **more: updates.append(1) or updated(*given, **more))
+    monkeypatch.setattr(Algorithm, "update", lambda *given, **more: updates.append(1) or update(*given, **more))
     decompose(source, rank, solver=SAWRTRD(samples=400, sweeps=14, smooth="auto"), seed=1)
     assert len(updates) > 14 * 4  # something was tried
     expected = Counter()

@@ -325,7 +325,7 @@ def test_a_step_leaves_the_state_it_is_taken_from_untouched(solver):
         swept = [algorithm.sweep(state, 2) for _ in range(2)]
         for k in range(3):
             grams = GramChain(state.cores)
-            updates = [algorithm.update(state, grams, (2, k)) for _ in range(2)]
+            updates = [algorithm.update(state, grams, algorithm.look(state, grams, (2, k))) for _ in range(2)]
             assert frozen(updates[0][0]) == frozen(updates[1][0])
             assert updates[0][2].moved
             assert all(core is updates[0][0].cores[mode] for mode, core in enumerate(state.cores) if mode != k)
@@ -344,11 +344,13 @@ def test_updates_that_share_a_look_are_those_that_look_themselves(scaling, monke
     state = algorithm.init()
     other = replace(state, penalties=replace(state.penalties, ridge=0.3, smooth=(0.0, 0.5, 0.0)))
     grams = GramChain(state.cores)
-    alone = [algorithm.update(given, grams, (1, 1))[0].cores[1] for given in (state, other)]
+    alone = [
+        algorithm.update(given, grams, algorithm.look(given, grams, (1, 1)))[0].cores[1] for given in (state, other)
+    ]
     pass_over, passes = algorithm.engine.pass_over, []
     monkeypatch.setattr(algorithm.engine, "pass_over", lambda *given: passes.append(given) or pass_over(*given))
     look = algorithm.look(state, grams, (1, 1))
-    shared = [algorithm.updated(given, grams, look, again=given is state)[0].cores[1] for given in (state, other)]
+    shared = [algorithm.update(given, grams, look, again=given is state)[0].cores[1] for given in (state, other)]
     assert [core.tobytes() for core in shared] == [core.tobytes() for core in alone]
     assert len(passes) == 1
 

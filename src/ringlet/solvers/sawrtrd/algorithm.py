@@ -14,9 +14,9 @@ A state is immutable, and a step returns a new one. So a step can be tried, and 
 The cores are those of the data divided by their range. AWRTRD is the same with all indices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf, isfinite, isnan, nan, prod
 
 import numpy as np
@@ -45,7 +45,7 @@ from ringlet.solvers.engine.scaled_step import (
     scaled_step,
     solver_of,
 )
-from ringlet.solvers.engine.streamed_pass import Pass, Sketch
+from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
@@ -108,19 +108,14 @@ class Look:
     mode : int
     sketch : Sketch
     pilot : PilotStats
-    data : callable
-        Makes the pass over the sketch.
+    descent : Descent
+        The gradient, and the pass that computed it.
     """
 
     mode: int
     sketch: Sketch
     pilot: PilotStats
-    data: Callable[[], Pass]
-
-    @cached_property
-    def descent(self) -> Descent:
-        """Computed when it is first asked for."""
-        return Descent.of(self.data(), self.pilot.kernel)
+    descent: Descent
 
 
 @dataclass(frozen=True)
@@ -160,14 +155,12 @@ class Algorithm:
             then: Moment | None = (number, k + 1)  # the update that follows
             if k + 1 == order:
                 then = (number + 1, 0) if self.last_sweep is not None and number < self.last_sweep else None
-            state, grams, report = self.update(state, grams, (number, k), then)
+            state, grams, report = self.update(state, grams, self.look(state, grams, (number, k), then))
             reports.append(report)
         return self.report(state, grams, reports)
 
-    def update(
-        self, state: FitState, grams: GramChain, moment: Moment, then: Moment | None = None
-    ) -> tuple[FitState, GramChain, CoreReport]:
-        """Update one core.
+    def look(self, state: FitState, grams: GramChain, moment: Moment, then: Moment | None = None) -> Look:
+        """What an update sees of the data; of the penalties only the kernel width counts.
 
         Parameters
         ----------
@@ -179,19 +172,16 @@ class Algorithm:
         then : (int, int), optional
             The update that follows, if it is known.
         """
-        return self.updated(state, grams, self.look(state, grams, moment, then))
-
-    def look(self, state: FitState, grams: GramChain, moment: Moment, then: Moment | None = None) -> Look:
-        """Draw what an update looks at (arguments as in `update`); penalties count only by their kernel width."""
         engine, k = self.engine, moment[1]
         then = then if state.plan.reads_ahead else None  # with wider bonds a memory budget may have no room for it
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(grams.cores, moment, columns=columns, then=then)  # X_I, P_I
             pilot = self._pilot(state, sketch, moment)  # sigma
-        return Look(k, sketch, pilot, partial(engine.pass_over, sketch, k, state.plan))
+            descent = Descent.of(engine.pass_over(sketch, k, state.plan), pilot.kernel)  # d = (W o P o E) S
+        return Look(k, sketch, pilot, descent)
 
-    def updated(
+    def update(
         self, state: FitState, grams: GramChain, look: Look, *, again: bool = False
     ) -> tuple[FitState, GramChain, CoreReport]:
         """Update the core that was looked at; `again`: the look serves another update, too."""

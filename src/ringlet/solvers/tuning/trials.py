@@ -74,8 +74,8 @@ class Trials:
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """The candidate after the update of one core."""
-        grams = self.algorithm.grams(state)
-        return self.algorithm.update(state, grams, (number + trial * _TRIALS, mode))[0]
+        algorithm, grams = self.algorithm, self.algorithm.grams(state)
+        return algorithm.update(state, grams, algorithm.look(state, grams, (number + trial * _TRIALS, mode)))[0]
 
     def tuned(
         self, before: Candidate, number: int, tuned: TunedParameters, due: Mapping[int, int]
@@ -93,12 +93,12 @@ class Trials:
             if mode in due:
                 penalties = tuned.changed(due[mode], given, before.parameters, exact=exact)
             look = algorithm.look(state, grams, moment, then)
-            best = algorithm.updated(state, grams, look, again=penalties is not None)
+            best = algorithm.update(state, grams, look, again=penalties is not None)
             if penalties is not None:
                 changed = _with_penalties(state, penalties)
                 if penalties.width != given.width:
                     look = algorithm.look(changed, grams, moment, then)
-                other = algorithm.updated(changed, grams, look)
+                other = algorithm.update(changed, grams, look)
                 verdict = validator.compare(*[validator.residuals(one[0].cores) for one in (other, best)])
                 if tuned.answer(due[mode], given, penalties, verdict.certainty):
                     best, helped = other, True
