@@ -14,7 +14,7 @@ from ringlet.solvers.tuning.path_state import Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import ChunkedSource
 from ringlet.sources.chunked import regular_chunks
-from tuning_fits import error, spoiled, tuned, waves
+from tuning_fits import bits, error, spoiled, tuned, waves
 
 
 def small_photo():
@@ -173,3 +173,43 @@ def test_objects_before_a_background_are_not_taken_for_errors():
         for loss in ("learned", "l2")
     ]
     assert rms[0] < 1.2 * rms[1]
+
+
+def half_known_log(seed):
+    """Days, hours and sensors of a log of rank 3, and the log with a tenth of random values and half of it missing."""
+    rng = np.random.default_rng(seed)
+    hours = np.arange(24) / 24
+    terms = [
+        np.einsum(
+            "i,j,k",
+            rng.uniform(0.3, 1, 28),
+            2 + np.cos(2 * np.pi * (hours - rng.random())) + 0.5 * np.cos(4 * np.pi * (hours - rng.random())),
+            rng.uniform(0.2, 1, 12),
+        )
+        for _ in range(3)
+    ]
+    truth = np.sum(terms, axis=0)
+    truth /= np.ptp(truth)
+    x = truth + 0.002 * rng.standard_normal(truth.shape)
+    wrong = rng.random(x.shape) < 0.1
+    x[wrong] = rng.uniform(x.min(), x.max(), wrong.sum())
+    x[rng.random(x.shape) < 0.5] = np.nan
+    return truth, x
+
+
+@pytest.mark.parametrize("seed", [2, 4, 7])
+def test_small_logs_do_not_keep_what_the_first_small_ring_has_learned(seed):
+    truth, x = half_known_log(seed)
+    assert np.std(np.asarray(decompose(x).ring) - truth) < 1.2e-3  # noise of 2e-3; errors of a tenth to 1
+
+
+def test_another_path_is_kept_only_if_it_is_better(monkeypatch):
+    def worse(rules, path, _):
+        path = rules.entries.strictly_judged(path)
+        return replace(path, now=path.trials.with_cores(path.now, [0.9 * core for core in path.now.state.cores]))
+
+    _, x = half_known_log(4)
+    alone = tuned(x, policy=TuningPolicy(begins_again=False))
+    assert bits(tuned(x)) != bits(alone)
+    monkeypatch.setattr(PathRules, "_another", worse)
+    assert bits(tuned(x)) == bits(alone)
