@@ -225,3 +225,14 @@ def test_views_take_index_arrays_beside_the_data(put, damaged):
         for index in (numbers, flags):
             place = fit.ring.place
             assert np.array_equal(place.fetch(view(put(index))), place.fetch(view(index)))
+
+
+@pytest.mark.parametrize("on_host", [True, False])
+def test_searches_over_some_slices_agree_with_numpy(on_host, put, damaged, observed, monkeypatch):
+    """Updates of many entries search some slices only; here all updates do."""
+    monkeypatch.setattr("ringlet.solvers.sawrtrd.algorithm.searched_one_of", lambda *_: 3)
+    monkeypatch.setattr("ringlet.solvers.engine.fit_plan.searched_one_of", lambda *_: 3)
+    expected = ringlet.decompose(damaged, 3, solver=AWRTRD(**PLAIN), mask=observed)
+    monkeypatch.setattr(Place, "on_host", on_host)
+    fit = ringlet.decompose(put(damaged), 3, solver=AWRTRD(**PLAIN), mask=put(observed))
+    assert relative(fit.ring, expected.ring) < 1e-4

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from ringlet.arrays import Place
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
@@ -234,16 +235,23 @@ class PartialSearch:
         1: all slices are searched.
     shares : array, shape (rows, 1)
         Of the Gram matrix, as in `CorePenalty`.
+    place : Place, optional
+        Where a pass takes the direction of all slices, most of which are zero; the result agrees with NumPy's.
     """
 
     one_of: int
     shares: Floats
+    place: Place | None = None
 
     def of(self, d: Floats, h: Floats, mapper: Mapper = map) -> tuple[Floats, float] | None:
         """The direction, zero for slices that are not searched, and the factor of its curvature; None: search all."""
         if self.one_of == 1:
             return None
-        gains = np.concatenate(list(mapper(lambda i: np.einsum("ij,ij->i", d[i], h[i]), _blocks(d))))
+        on_host = isinstance(h, np.ndarray)
+        if on_host or self.place is None:
+            gains = np.concatenate(list(mapper(lambda i: np.einsum("ij,ij->i", d[i], h[i]), _blocks(d))))
+        else:
+            gains = self.place.fetch(self.place.xp.sum(d * h, axis=1))
         gains = gains.astype(np.float64) * self.shares[:, 0]
         starts = np.arange(0, len(gains), self.one_of)
         chosen = starts + (np.arange(len(starts)) * _GOLDEN % 1.0 * self.one_of).astype(np.intp)
@@ -251,6 +259,9 @@ class PartialSearch:
         whole, part = float(gains.sum()), float(gains[chosen].sum())
         if not 0.0 < whole <= _LARGEST_FACTOR * self.one_of * part:  # other slices outweigh these; or no descent
             return None
+        if self.place is not None and not on_host:
+            searched = np.isin(np.arange(len(gains)), chosen)[:, np.newaxis]
+            return h * self.place.put(searched.astype(self.place.numpy_dtype(h))), whole / part
         direction = np.zeros_like(h)
         direction[chosen] = h[chosen]
         return direction, whole / part
@@ -289,11 +300,13 @@ def scaled_step(
     h = d if solve is None else solve(d)  # h = d (G + lambda I)^-1
     on_host = isinstance(h, np.ndarray)
     numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks)) if on_host else inner(d, h)
-    part = search.of(d, h, mapper) if search is not None and on_host else None
+    part = None if search is None else search.of(d, h, mapper)
     if search is None or part is None:
         denominator = data.curvature(h, descent.weights)
     else:
-        weights = replace(descent.weights, room=None, kept=None, one_of=search.one_of)
+        weights = descent.weights
+        if search.place is None:
+            weights = replace(weights, room=None, kept=None, one_of=search.one_of)
         denominator = part[1] * data.curvature(part[0], weights)
     denominator += 0.0 if penalty is None else penalty.curvature(h)
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2

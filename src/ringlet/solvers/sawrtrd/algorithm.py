@@ -324,10 +324,13 @@ class Algorithm:
 
     def _search(self, sketch: Sketch, penalty: Penalty | None) -> PartialSearch | None:
         """How to search some slices only; None: all are searched. A sketch may be smaller than planned."""
-        if self.engine.resources.device is not None or not isinstance(penalty, CorePenalty):
+        if not isinstance(penalty, CorePenalty):
             return None
-        one_of = searched_one_of(prod(sketch.sizes), sketch.sizes[sketch.mode])
-        return PartialSearch(one_of, penalty.shares)
+        one_of, device = searched_one_of(prod(sketch.sizes), sketch.sizes[sketch.mode]), self.engine.resources.device
+        if device is None:
+            return PartialSearch(one_of, penalty.shares)
+        shares = penalty.shares if isinstance(penalty.shares, np.ndarray) else device.place.fetch(penalty.shares)
+        return PartialSearch(one_of, shares, device.place)
 
     def _few_columns(self, rank: tuple[int, ...], k: int) -> int | None:
         """The columns of data in memory that a slice needs, if these are fewer than the solver asks for."""
