@@ -111,7 +111,8 @@ class StreamedPass:
 
     def curvature(self, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
-        work, batches = partial(BlockWork.curvature, weights=weights), self._batch_count(weights.one_of)
+        work, stored = partial(BlockWork.curvature, weights=weights), self._source.chunks is not None
+        batches = self._batches if stored else self._batch_count(weights.one_of)  # workers read a store once a batch
         return float(sum(self._each(work, direction, batches)))
 
     def residuals(self) -> Floats:
