@@ -168,3 +168,9 @@ def test_entries_that_are_held_out_and_judged_are_counted(tuned, chunks):
     held_out = (16 if chunks else 17) * np.prod(SHAPE)  # a mask of data in memory; a model, its residuals
     assert found.rank == fixed.rank
     assert found.memory == fixed.memory + held_out + 80 * np.prod(SHAPE)  # while all entries are judged
+
+
+def test_a_very_wide_ring_of_a_full_hd_video_fits_in_four_gigabytes():
+    video = (1080, 1920, 3, 50)
+    found = plan(video, (200, 200, 3, 20), solver=SAWRTRD(smooth=0.0, threads=2), dtype="uint8")
+    assert found.memory + 2 * np.prod(video) < 4e9  # with the video and its mask

@@ -111,7 +111,8 @@ class StreamedPass:
 
     def curvature(self, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
-        batches = self._batches if weights.one_of == 1 else self._batch_count(weights.one_of)
+        one_of, stored = weights.one_of, self._source.chunks is not None  # workers read a store once a batch
+        batches = self._batches if stored or one_of == 1 else self._batch_count(one_of)
         return float(sum(self._each(partial(BlockWork.curvature, weights=weights), direction, batches)))
 
     def residuals(self) -> Floats:
