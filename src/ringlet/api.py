@@ -1,4 +1,4 @@
-"""The verbs: `decompose` data into a tensor ring, `complete` them into a dense estimate, `plan` what that will cost."""
+"""The main functions: `decompose` fits a ring, `complete` gives a dense estimate, `plan` reports the cost."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -42,7 +42,7 @@ def picture(tmp_path, photo):
         (np.zeros((0, 4, 3)), "holds no entries"),
         (np.arange(9.0), "at least 2"),
         (np.float64(3), "at least 2"),
-        (np.ones((4, 5), dtype=complex), "complex128; only real numbers are read, and truth values of masks"),
+        (np.ones((4, 5), dtype=complex), "complex128; only real numbers are read, and booleans of masks"),
         (np.array([["a", "b"], ["c", "d"]]), "<U1"),
         (np.array([[{}, 1], [2, 3]], dtype=object), "holds Python objects"),
         (np.array([[1.0, 2.0], [np.inf, 4.0]]), "infinite at index (1, 0)"),
@@ -95,7 +95,7 @@ def test_samples_with_awrtrd(tmp_path, refused, picture):
     ("mask", "said"),
     [
         (np.ones((5, 5), bool), "the mask has shape (5, 5), the tensor (60, 80, 3)"),
-        (np.full((60, 80, 3), 0.5), "truth values, or zeros and ones"),
+        (np.full((60, 80, 3), 0.5), "booleans, or zeros and ones"),
         (np.full((60, 80), "yes"), "<U3"),
         (np.zeros((60, 80, 3), bool), "no entry of the data is observed"),
     ],

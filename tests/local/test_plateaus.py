@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ringlet.local.judging import judge_entries
+from ringlet.local.judging import JUDGING_HALO, judge_entries
 from ringlet.local.outlier_model import outliers_of_values
-from ringlet.local.plateaus import least_neighbour_share, only_scattered
+from ringlet.local.plateaus import counted_around, least_neighbour_share, only_scattered
 from ringlet.local.window import Entries
 
 
@@ -90,3 +90,44 @@ def test_small_objects_are_believed_and_scattered_errors_are_not():
         assert np.mean((weights[clear] > 0.5) == right) > 0.98
         part = model.apply(Entries(picture[:80], None, background[:80]))  # away from the part's border as in the whole
         assert np.mean((part[:40] > 0.5) == (weights[:40] > 0.5)) > 0.999
+
+
+def flat_picture():
+    """Patches of few colours on black, in red, green, blue and alpha."""
+    rng = np.random.default_rng(5)
+    colours = np.array([(0, 0, 0, 0), (8, 223, 28, 255), (106, 240, 42, 255), (190, 255, 34, 255)], np.uint8)
+    return np.kron(colours[rng.integers(0, 4, (4, 5))], np.ones((30, 30, 1), np.uint8))
+
+
+def salted(picture, rng):
+    """A fifth of the entries are black or white; which of them are wrong."""
+    data, hit = picture.copy(), rng.random(picture.shape) < 0.2
+    data[hit] = np.where(rng.random(int(hit.sum())) < 0.5, 0, 255)
+    return data, data != picture
+
+
+def test_areas_of_one_value_in_one_channel_are_believed_and_salt_is_not():
+    """A third of the entries are black, of which most are right."""
+    picture = flat_picture()
+    data, wrong = salted(picture, np.random.default_rng(5))
+    ring = np.broadcast_to(picture.mean((0, 1)), picture.shape)
+    _, (weights,) = judge_entries([Entries(data, None, ring)])
+    assert np.mean(weights[wrong] < 0.5) > 0.9
+    assert np.mean(weights[~wrong] > 0.5) > 0.95
+
+
+def test_a_part_of_a_picture_is_judged_like_the_whole():
+    picture = np.concatenate([flat_picture(), flat_picture()[::-1]])
+    data, _ = salted(picture, np.random.default_rng(6))
+    ring = np.broadcast_to(picture.mean((0, 1)), picture.shape).copy()
+    model, _ = judge_entries([Entries(data, None, ring)])
+    whole = model.apply(Entries(data, None, ring))
+    part = model.apply(Entries(data[: JUDGING_HALO + 60], None, ring[: JUDGING_HALO + 60]))
+    assert np.array_equal(part[:60], whole[:60])
+
+
+def test_neighbours_are_counted_in_a_window():
+    marked = np.random.default_rng(7).random((9, 3, 8)) < 0.4
+    padded = np.pad(marked, ((2, 2), (0, 0), (2, 2)))
+    expected = sum(padded[i : i + 9, :, j : j + 8].astype(int) for i in range(5) for j in range(5)) - marked
+    assert np.array_equal(counted_around(marked, (0, 2)), expected)

@@ -156,3 +156,14 @@ def test_the_answer_does_not_depend_on_origin_and_unit():
     x = log()
     x[3, 8:20] = 14.0
     np.testing.assert_array_equal(stuck_entries(-1e300 * x), stuck_entries(x))
+
+
+def test_many_dead_rows_of_a_picture_are_found():
+    """A sixth of the rows are black: more than a tenth, less than a quarter."""
+    rows, columns = np.mgrid[:90, :80]
+    picture = (120 + 60 * np.sin(rows / 15) + 40 * np.cos(columns / 11)).round().astype(np.uint8)
+    dead = np.random.default_rng(3).permutation(np.arange(1, 89))[:15]
+    picture[dead] = 0
+    found = stuck_entries(picture)
+    assert found[dead].all()
+    assert np.count_nonzero(found) == 15 * 80

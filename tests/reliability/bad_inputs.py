@@ -306,7 +306,7 @@ ARGUMENTS = (
 BAD_DATA = {
     "complex entries": X + 1j,
     "objects": X.astype(object),
-    "truth values": X > 0.5,
+    "booleans": X > 0.5,
     "texts": X.astype(str),
     "dates": X.astype("i8").astype("M8[D]"),
     "durations": X.astype("i8").astype("m8[D]"),
@@ -325,7 +325,7 @@ BAD_DATA = {
     "a list of masked arrays": [np.ma.array(X[0], mask=X[0] > 0.5), X[0]],
     "an array on a device of one mode": THERE[0, :],
     "an array on a device with an infinite entry": THERE * np.inf,
-    "truth values on a device": THERE > 0.5,
+    "booleans on a device": THERE > 0.5,
 }
 BAD_MASKS = {
     "whole numbers": np.ones(X.shape, int),

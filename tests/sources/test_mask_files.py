@@ -120,7 +120,7 @@ def test_a_mask_of_one_mode_is_not_spread(tmp_path):
 @pytest.mark.parametrize("value", [2, -1, 0.5, np.nan])
 def test_other_numbers_are_no_mask(tmp_path, value):
     np.save(tmp_path / "m.npy", np.array([[0, 1, value]]))
-    with pytest.raises(FormatError, match=r"m\.npy: a mask holds truth values"):
+    with pytest.raises(FormatError, match=r"m\.npy: a mask holds booleans"):
         load_mask(tmp_path / "m.npy", (1, 3))
 
 

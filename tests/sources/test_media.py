@@ -441,3 +441,13 @@ def test_a_missing_library_says_how_to_install_it(tmp_path, monkeypatch, library
     monkeypatch.setattr(builtins, "__import__", without_library)
     with pytest.raises(MissingDependencyError, match=r'pip install "ringlet\[media\]"'):
         load(tmp_path / f"x.{suffix}")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"", "it is empty"), (b"hello", "it does not begin as a picture does")]
+)
+def test_a_file_that_is_no_picture_says_so_in_plain_words(tmp_path, content, reason):
+    path = tmp_path / "picture.png"
+    path.write_bytes(content)
+    with pytest.raises(FormatError, match=f"picture.png: cannot be read: {reason}$"):
+        decompose(path)

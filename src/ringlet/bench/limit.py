@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ringlet.bench.timing import least_seconds
 from ringlet.execution import Threads
 from ringlet.ring.gram import passes_unformed
-from ringlet.solvers.engine.block_arrays import Workspace
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
 from ringlet.solvers.engine.kronecker_solve import rows_at_once
 from ringlet.solvers.engine.solve_plan import PLANNED_STEPS
+from ringlet.solvers.engine.subchain import Workspace
 
 __all__ = ["limit_seconds"]
 
@@ -33,20 +33,24 @@ def limit_seconds(plan: FitPlan, repeats: int = 5) -> list[float]:
 
 
 def _products_seconds(core: CoreCost, threads: Threads, repeats: int) -> float:
-    """Two or three forward products and one adjoint, in the plan's own blocks, shared among threads."""
-    plan = core.plan
-    work = (_split_products if plan.second else _subchain_products)(plan, 2 if core.keeps_weights else 3)
+    """Forward products and one adjoint, in the plan's own blocks, shared among threads; fewer for a partial search."""
+    plan, one_of = core.plan, core.searched_one_of
+    products = _split_products if plan.second else _subchain_products
+    searching = 1 if core.keeps_weights else 2
+    work, search = products(plan, 1 if one_of > 1 else 1 + searching, 1), products(plan, searching, 0)
     blocks = plan.tiles * ceil(plan.slices / plan.block)
     times = []
     for _ in range(repeats):
         start = perf_counter()
         for _ in threads.run(work, range(blocks)):
             pass
+        for _ in threads.run(search, range(ceil(blocks / one_of) if one_of > 1 else 0)):
+            pass
         times.append(perf_counter() - start)
     return min(times)
 
 
-def _subchain_products(plan: CorePlan, forwards: int) -> Callable[[int], None]:
+def _subchain_products(plan: CorePlan, forwards: int, adjoints: int) -> Callable[[int], None]:
     rows, chain = _ones(plan.block, plan.alpha * plan.beta), _ones(plan.alpha * plan.beta, plan.tile_columns)
     residuals = _ones(plan.block, plan.tile_columns)
     room = Workspace()
@@ -55,12 +59,13 @@ def _subchain_products(plan: CorePlan, forwards: int) -> Callable[[int], None]:
         entries = room.array("entries", residuals.shape, residuals.dtype)
         for _ in range(forwards):
             np.matmul(rows, chain, out=entries)
-        np.matmul(residuals, chain.T, out=room.array("back", rows.shape, rows.dtype))
+        for _ in range(adjoints):
+            np.matmul(residuals, chain.T, out=room.array("back", rows.shape, rows.dtype))
 
     return work
 
 
-def _split_products(plan: CorePlan, forwards: int) -> Callable[[int], None]:
+def _split_products(plan: CorePlan, forwards: int, adjoints: int) -> Callable[[int], None]:
     columns_first, columns_second = plan.tile_first, plan.tile_columns // plan.tile_first
     rows = _ones(plan.alpha * plan.block, plan.beta)
     first, second = _ones(plan.bond, plan.beta, columns_first), _ones(plan.bond * plan.alpha, columns_second)
@@ -74,9 +79,10 @@ def _split_products(plan: CorePlan, forwards: int) -> Callable[[int], None]:
         for _ in range(forwards):
             np.matmul(rows, first, out=between)
             np.matmul(flat.T, second, out=entries)
-        np.matmul(second, residuals.T, out=flat)
-        back = room.array("back", (plan.bond, *rows.shape), rows.dtype)
-        np.matmul(between, first.transpose(0, 2, 1), out=back)
+        for _ in range(adjoints):
+            np.matmul(second, residuals.T, out=flat)
+            back = room.array("back", (plan.bond, *rows.shape), rows.dtype)
+            np.matmul(between, first.transpose(0, 2, 1), out=back)
 
     return work
 

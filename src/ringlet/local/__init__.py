@@ -1,4 +1,4 @@
-"""Predictions of entries from their neighbours: which entries are right, and the detail that a ring does not hold.
+"""Predictions of entries from their neighbours: which entries are right, and the detail that a ring cannot describe.
 
 The room knows arrays and blocks of arrays, not fits.
 """

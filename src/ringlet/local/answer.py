@@ -33,7 +33,7 @@ def answer(
     outliers : OutlierModel, optional
         What wrong values look like; by default it is learned from the data.
     seed : int
-        Of the entries that are drawn to learn from.
+        Seed of the entries that are drawn to learn from.
 
     Returns
     -------
@@ -57,16 +57,16 @@ def answer(
 def compose(
     entries: Entries, clean: Clean, model: LocalModel, *, detail: Choice = "auto", keep: Choice = "auto"
 ) -> NDArray[np.float64]:
-    """Put restored data together.
+    """Compose restored data.
 
     Parameters
     ----------
     entries : Entries
     clean : Clean
-        What the model makes of the entries.
+        The result of the model for the entries.
     model : LocalModel
     detail : {"auto", "always", "never"}
-        Whether predictions are ring and detail, or the ring alone. "auto": with detail, if it was nearer to hidden
+        Whether predictions are ring and detail, or the ring alone. "auto": with detail, if this was nearer to hidden
         entries.
     keep : {"auto", "always", "never"}
         Whether trusted data are kept. "auto": as far as they are right and not noise; "never": predictions everywhere.

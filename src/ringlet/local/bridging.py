@@ -1,7 +1,7 @@
-"""Gaps of a kind that no held-out entry has, such as wide holes: a surface over them, as far as it can be trusted.
+"""Gaps of a kind that no held-out entry has, such as wide holes: they get a surface, as far as it can be trusted.
 
 The error of the ring inside a hole cannot be measured, because nothing is known there. At held-out entries the ring and
-the surface can be compared. Where the surface is nearer to these, it is taken to be nearer in holes, too.
+the surface can be compared. If the surface is nearer to these, it is assumed to be nearer in holes, too.
 """
 
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ __all__ = ["Bridge", "learn_bridge"]
 
 _FEW = 100  # a kind of gap is bridged if it has fewer hidden entries than this,
 _SCARCE = 0.2  # and if its share of the hidden entries is below this part of its share of the missing ones
-_RARE = 0.01  # share of the gaps; if fewer are of such kinds, they are left to what was learned for others
+_RARE = 0.01  # share of the gaps; if fewer are of such kinds, they are filled as the others
 
 
 @dataclass(frozen=True, eq=False)
 class Bridge:
-    """How far to go from the ring to the surface.
+    """The share of the surface in gaps.
 
     Attributes
     ----------
     kinds : bool array
-        The kinds of gaps that are filled so.
+        The kinds of gaps that get the surface.
     share : float
         From 0 (the ring) to 1 (the surface).
     """

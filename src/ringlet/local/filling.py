@@ -1,8 +1,8 @@
-"""Entries that are missing or wrong: the ring, and predictions of its error from trusted entries around.
+"""Filling of missing and wrong entries: the ring, plus predictions of its error from trusted entries around them.
 
 First the stacked predictions of neighbours and of a smooth surface. Gaps that are wider than those from which the stack
-was learned get the surface alone, as far as it can be trusted. Then a few passes over the filled array, in which
-directions along which it changes least count most: along an edge, not across it.
+was learned get the surface alone, as far as it can be trusted. A few passes over the filled array follow. In these,
+directions of little change count most: along an edge, not across it.
 """
 
 from collections.abc import Sequence
@@ -27,32 +27,32 @@ from ringlet.ring.arrays import Mapper
 __all__ = ["FILLING_RADIUS", "Filling", "learn_filling"]
 
 _PASSES = 3  # over the filled array, at most
-_LEAST_PASS = 0.002  # of the mean square at hidden entries: a pass that gains less is not made
-FILLING_RADIUS = FIRST_RADIUS + PASS_RADIUS * _PASSES  # a surface looks farther, where holes are wide
-_FLAT = 0.01  # of the mean squared difference of neighbours: what is smaller is no edge
+_LEAST_PASS = 0.002  # of the mean square at hidden entries: passes end with a smaller gain
+FILLING_RADIUS = FIRST_RADIUS + PASS_RADIUS * _PASSES  # a surface reaches farther where holes are wide
+_FLAT = 0.01  # of the mean squared difference of neighbours: smaller ones are no edges
 _LEAST_FLAT = 1e-12  # in squared units, for arrays without any difference
 _MOST_HIDDEN = 20_000  # entries from which filling is learned, about
-_FEW_HIDDEN = 6_000  # of fewer, half checks what is learned from the others
+_FEW_HIDDEN = 6_000  # with fewer, half of them check what is learned from the others
 
 
 @dataclass(frozen=True, eq=False)
 class Filling:
-    """How to fill, as measured where entries were known and hidden.
+    """How to fill, learned at known entries that were hidden.
 
     Attributes
     ----------
     first : Stack
     passes : tuple of Stack
     flat : float
-        A squared difference that is no edge.
+        Largest squared difference that is no edge.
     smooths_ring : bool
         Whether smoothed copies of the ring are among the predictions.
     surface : Surface or None
-        If there is one, it is among the predictions.
+        If given, it is one of the predictions.
     bridge : Bridge or None
-        For gaps of a kind from which nothing was learned.
+        For gaps of a kind without hidden entries.
     gain : Gain
-        What it gained at hidden entries.
+        Its gain at hidden entries.
     """
 
     first: Stack
@@ -92,10 +92,10 @@ def learn_filling(
         Hidden entries are trusted ones that are treated as missing here. If there are very many, tiles with enough of
         them are drawn.
     smooths_ring : bool
-        Whether smoothed copies of the ring are predictions, too. It must not have seen the hidden entries: at those
+        Whether smoothed copies of the ring are predictions, too. It must not have seen the hidden entries: at entries
         that it has seen, a ring that is too rough looks better than it is.
     rng : Generator
-        For the draw.
+        Draws the tiles.
     mapper : callable, optional
         Used like `map`, over tiles.
     """
@@ -125,7 +125,7 @@ def learn_filling(
 
 
 def _learned(lessons: Sequence[Lesson], left_out: int = NO_HALF) -> tuple[Stack, tuple[Stack, ...], float]:
-    """Learn at all hidden entries but those of one half: the first stack, the passes, and what is flat."""
+    """Learn at all hidden entries except one half: the first stack, the passes, and the level of flat areas."""
     for lesson in lessons:
         lesson.begin(left_out)
     first = _step(lessons, [lesson.work.neighbours for lesson in lessons], FIRST_RADIUS)
@@ -143,7 +143,7 @@ def _learned(lessons: Sequence[Lesson], left_out: int = NO_HALF) -> tuple[Stack,
 
 
 def _bridge(lessons: Sequence[Lesson], trusted: Sequence[NDArray[np.bool_]]) -> Bridge | None:
-    """Bridge gaps of kinds that no hidden entry has."""
+    """Learn to bridge gaps of kinds that no hidden entry has."""
     if lessons[0].work.surface is None:
         return None
     missing = [kinds_of(known, lesson.work.modes)[~known] for lesson, known in zip(lessons, trusted, strict=True)]
@@ -156,7 +156,7 @@ def _bridge(lessons: Sequence[Lesson], trusted: Sequence[NDArray[np.bool_]]) -> 
 
 
 def _step(lessons: Sequence[Lesson], columns: Sequence[Columns], radius: int) -> Stack:
-    """Learn a stack at the hidden entries, and fill by it."""
+    """Learn a stack at the hidden entries, and fill with it."""
     said = [lesson.columns(one, radius) for lesson, one in zip(lessons, columns, strict=True)]
     stack = fit_stack(part for lesson, one in zip(lessons, said, strict=True) for part in lesson.trainings(one))
     for lesson, one in zip(lessons, said, strict=True):

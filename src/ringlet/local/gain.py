@@ -1,4 +1,4 @@
-"""What was gained at hidden entries, and whether that is more than chance."""
+"""The gain at hidden entries, and whether it is more than chance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ class Scores:
 
 @dataclass(frozen=True)
 class Gain:
-    """How much nearer to hidden entries something is than the ring.
+    """How much nearer to hidden entries an estimate is than the ring.
 
     Attributes
     ----------
     share : float
-        Of the ring's mean square; negative where it is farther.
+        Share of the ring's mean square; negative if the estimate is farther.
     chance : float
-        What chance may have gained.
+        The gain that chance may have caused.
     error : float
         Mean square after.
     """
@@ -68,5 +68,5 @@ class Gain:
         return cls(float(gains.sum()) / ring, chance, float(np.mean(after**2)))
 
     def pays(self, least: float) -> bool:
-        """Whether more than this share is gained, beyond chance."""
+        """Whether the gain is more than this share, beyond chance."""
         return self.share > least + self.chance

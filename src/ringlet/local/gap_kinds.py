@@ -35,5 +35,5 @@ def kinds_of(known: NDArray[np.bool_], modes: NeighbourModes) -> NDArray[np.uint
 
 
 def _divided(kinds: NDArray[np.uint8], values: Array32, bounds: Array32) -> NDArray[np.uint8]:
-    """Every kind divided by values."""
+    """Every kind divided further by values."""
     return kinds * np.uint8(len(bounds) + 1) + np.digitize(values, bounds).astype(np.uint8)

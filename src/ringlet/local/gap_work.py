@@ -1,4 +1,4 @@
-"""A window that is being filled, and what its entries predict of the ring's error in gaps."""
+"""A window that is being filled, and predictions of the ring's error in its gaps."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -29,13 +29,13 @@ Columns: TypeAlias = Callable[[Tile], Array32]  # predictions of the ring's erro
 
 _LEVELS = 3  # scales of neighbours
 _ROUGHNESS_LEVELS = 3  # scales at which the ring is smoothed
-FIRST_RADIUS = 2**_LEVELS - 1  # entries that the first predictions look at, to either side
+FIRST_RADIUS = 2**_LEVELS - 1  # entries that the first predictions read on either side
 PASS_RADIUS = 2  # the same of a pass
-_LEAST_MASS = np.float32(1e-6)  # of a window without its centre, where it holds nothing else
+_LEAST_MASS = np.float32(1e-6)  # weight of a window without its centre, if it has no other entry
 
 
 class GapWork:
-    """A window that is being filled: its values where they are trusted, and else what is believed."""
+    """A window that is being filled: its values where they are trusted, elsewhere the estimate so far."""
 
     def __init__(self, window: Window, trusted: NDArray[np.bool_], *, smooths_ring: bool) -> None:
         self.window, self.modes = window, window.layout.modes
@@ -48,11 +48,11 @@ class GapWork:
         self.surface: Array32 | None = None
 
     def begin(self) -> None:
-        """As it was before anything was filled."""
+        """The window before anything was filled."""
         self.array = self.window.ring + self._fixed
 
     def lay(self, surface: Surface | None, mapper: Mapper) -> None:
-        """Let the values of a surface be among the predictions."""
+        """Add the values of a surface to the predictions."""
         if surface is not None:
             self.surface = surface.through(self.window, self.trusted, mapper)
 
@@ -76,7 +76,7 @@ class GapWork:
         self.array = result
 
     def filled(self, columns: Array32, stack: Stack, tile: Tile) -> Array32:
-        """What comes out in a tile."""
+        """The filled tile."""
         here = tile.inner
         detail = stack.predict(columns, self.density[here])
         detail *= self._open[here]

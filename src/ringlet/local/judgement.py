@@ -30,7 +30,7 @@ JUDGING_RADIUS = NEIGHBOUR_RADIUS + SCALE_RADIUS  # entries that a round looks a
 _PARTS = 3  # Gaussians that right residuals are a mixture of
 _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
-_INFLATION = 1.3  # of the variance, where wrong values are atoms: few others can pass, and no right entry shall be lost
+_INFLATION = 1.3  # of the variance, where values are frequent: there is little noise, no right entry shall be lost
 _LEAST_SCALE = 0.5  # of the step between values: rounding errors
 _FARTHEST_SCORE, _STEPS = 100, 64  # of a table of masses, and steps to one: what is farther off is as wrong or right
 _FAR = 1e4  # squared errors in variances; what is farther off is as wrong
@@ -185,7 +185,7 @@ class _Judging:
         self._window, self._tail = window, this.tail
         self._odds = np.clip((1 - outliers.share) / np.maximum(outliers.masses, 1 / _MOST), 0, _MOST)
         self._odds_of_density = np.clip(self._odds * widths, 0, _MOST).astype(np.float32)
-        self._inflation = np.float32(_INFLATION if outliers.atoms.any() else 1.0)
+        self._inflation = np.float32(_INFLATION if outliers.repeats else 1.0)
         self._floor = np.float32((_LEAST_SCALE * min(outliers.step / window.unit, _MOST)) ** 2)
         ends = outliers.edges[1], outliers.edges[-2]
         self._ends = tuple(

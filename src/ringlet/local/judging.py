@@ -24,7 +24,7 @@ from ringlet.local.local_scale import SliceScales
 from ringlet.local.modes import NeighbourModes, find_modes
 from ringlet.local.neighbours import Array32, Predictions
 from ringlet.local.outlier_model import OutlierModel, outliers_of_values
-from ringlet.local.plateaus import Structure, find_structure, only_scattered
+from ringlet.local.plateaus import REACH, Structure, find_structure, first_trust, only_scattered
 from ringlet.local.stacking import Stack, Training, fit_stack
 from ringlet.local.window import Entries, Window
 from ringlet.ring.arrays import Mapper
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 _ROUNDS = 7
-JUDGING_HALO = _ROUNDS * JUDGING_RADIUS + 1  # entries around a block that decide about it
+JUDGING_HALO = _ROUNDS * JUDGING_RADIUS + REACH + 1  # entries around a block that decide about it
 _TRAINING_ENTRIES = 60_000  # for one stack
 _TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
 _TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
@@ -193,10 +193,9 @@ def judge_sample(
     start = outliers or only_scattered(outliers_of_values(_observed_values(sample)), sample)
     origin, unit = _range(sample)
     as_read = [Window.of(entries, origin, unit, start, NeighbourModes((), ())) for entries in sample]
-    firsts = _first_trusts(as_read, start)
-    modes = _find_modes(as_read, firsts, rng)
+    modes = _find_modes(as_read, _first_trusts(as_read, start), rng)
     windows = [as_read.pop(0).arranged(modes) for _ in sample]
-    trusts = [firsts.pop(0).arranged(window.layout) for window in windows]
+    trusts = _first_trusts(windows, start)
     counted = _Counted(windows, rng)
     now, tail, doubted = start, _FIRST_TAIL, 0.0
     rounds: list[Round] = []
@@ -312,8 +311,7 @@ def _first_trusts(windows: Sequence[Window], outliers: OutlierModel) -> list[Tru
 
 def _first_trust(window: Window, outliers: OutlierModel) -> Trust:
     """Trust before neighbours are used, from the atoms of the values alone."""
-    weights = outliers.first_trust.astype(np.float32)[window.cells]
-    weights *= window.observed
+    weights = first_trust(window, outliers)
     return Trust(weights, weights)
 
 

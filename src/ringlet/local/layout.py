@@ -1,7 +1,7 @@
-"""Order of the modes in memory, and the tiles in which arrays are worked through.
+"""Order of the modes in memory, and the tiles in which arrays are processed.
 
 Filters run along ordered modes. These come last, the longest one innermost, so that rows are long. A tile is small
-enough for its intermediate arrays to stay in the processor's cache; what they need of other tiles is read as a halo.
+enough for its intermediate arrays to stay in the processor's cache; entries of other tiles are read as a halo.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Slices = tuple[slice, ...]
 T = TypeVar("T", bound=np.generic)
 
 _TILE_ENTRIES = 1 << 17  # of a tile that is worked on
-_SHORTEST_SIDE = 24  # of a tile along an ordered mode: with shorter ones most of the work is for the halo
+_SHORTEST_SIDE = 24  # length of a tile along an ordered mode: in shorter ones the halo takes most of the work
 _SHORTEST_ROW = 128  # the same along the last mode: short rows make NumPy slow
 
 
@@ -61,9 +61,9 @@ class Layout:
     shape : tuple of int
         In memory.
     order : tuple of int
-        Modes of the data, in the order in which they lie in memory.
+        Modes of the data, in their order in memory.
     modes : NeighbourModes
-        By their place in memory.
+        Kinds of the modes, by their place in memory.
     """
 
     shape: tuple[int, ...]
@@ -103,9 +103,9 @@ class Layout:
         halo : int
             Entries along ordered modes.
         entries : int
-            Aimed at in a tile; related modes stay whole.
+            Intended size of a tile; related modes stay whole.
         shortest : int
-            Least length along ordered modes that is aimed at.
+            Intended least length along ordered modes.
         """
         sides = self._sides(entries, shortest)
         ranges = [

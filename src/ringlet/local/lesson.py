@@ -1,4 +1,4 @@
-"""Some tiles of a window with hidden entries, from which filling is learned, and at which it is judged."""
+"""Some tiles of a window with hidden entries, at which filling is learned and evaluated."""
 
 from collections.abc import Iterator, Sequence
 
@@ -32,7 +32,7 @@ class Lesson:
         self._halves = [rng.integers(0, 2, places.size, np.int8) for places in self._hidden]
 
     def begin(self, left_out: int) -> None:
-        """Start again, and leave one half out of learning."""
+        """Begin again, and leave one half out of learning."""
         self.work.begin()
         self._left_out = left_out
 
@@ -71,7 +71,7 @@ class Lesson:
         return float(np.mean(list(self._mapper(self.work.mean_difference, self._with_halo(PASS_RADIUS)))))
 
     def squares(self) -> float:
-        """Sum of squares of what is filled minus data, at the hidden entries that count."""
+        """Sum of squares of filled values minus data, at the hidden entries that count."""
         return sum(
             float(np.sum(weights * errors**2, dtype=np.float64))
             for weights, (_, errors) in zip(self._counted(), self._errors(), strict=True)
@@ -86,7 +86,7 @@ class Lesson:
         return Scores(before[chosen], after[chosen])
 
     def _errors(self) -> Iterator[tuple[Array32, Array32]]:
-        """Ring minus data, and what is filled minus data."""
+        """Ring minus data, and filled values minus data."""
         for tile, places in zip(self._tiles, self._hidden, strict=True):
             here, window = tile.inner, self.work.window
             residuals = window.residuals[here].ravel()[places]

@@ -1,6 +1,6 @@
 """How large the errors of right entries are: by slice of modes without an order, and around every entry.
 
-An entry's own error is no part of its scale: a gross error would widen the scale that it is measured by.
+An entry's own error is not part of its scale, because a gross error would widen it.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ __all__ = ["SCALE_RADIUS", "LocalScale", "SliceScales"]
 _LEVELS = 3  # of the window in which the local scale is measured
 SCALE_RADIUS = 2**_LEVELS - 1
 _PRIOR = 0.2  # weight of the variance of all entries in the local one, whose own weights sum to at most 1
-_PRIOR_ENTRIES = 28.0  # entries in both priors; where windows are small, the rest is the variance of other slices
+_PRIOR_ENTRIES = 28.0  # weight of both priors in entries; with small windows the rest is the variance of other slices
 _SLICE_ENTRIES = 20.0  # entries of all slices that count in the scale of one
-_LEAST_ERROR = 0.1  # of the typical error: smaller ones count as this, so that those of exactly zero say little
+_LEAST_ERROR = 0.1  # share of the typical error: smaller ones count as this, so that zeros have little influence
 _SCALE_ENTRIES = 1 << 18  # about, from which the scales of slices are measured
 _LEAST_SLICES = 32  # of every other mode that are looked at for them
 _ROUNDING = 2.0**-23  # of the data's range, in float32: where typical errors are as small, slices do not differ
@@ -83,7 +83,7 @@ class SliceScales:
         return cls(tuple(scales))
 
     def over(self, shape: Sequence[int]) -> Array32:
-        """Their product, for a block of this shape. Modes that it does not hold whole have scales of 1."""
+        """Their product, for a block of this shape. Modes that are not whole in it have scales of 1."""
         result = np.ones((1,) * len(shape), np.float32)
         for scale in self.scales:
             if all(length in (1, whole) for length, whole in zip(scale.shape, shape, strict=True)):
@@ -98,7 +98,7 @@ class LocalScale:
     Attributes
     ----------
     errors, weights, calm : float32 arrays
-        Errors count by `calm`; `weights` tell how many there are.
+        Errors count by `calm`; `weights` count them.
     layout : Layout
     whole : float
         Variance of all, divided by the scales of their slices.
@@ -123,7 +123,7 @@ class LocalScale:
     def of(
         cls, errors: Array32, weights: Array32, calm: Array32, layout: Layout, whole: float, scales: SliceScales
     ) -> "LocalScale":
-        """Prepare what all tiles need."""
+        """Prepare the sums that all tiles need."""
         ordered, scale = layout.modes.ordered, scales.over(errors.shape)
         slices = [mode for mode in range(errors.ndim) if mode not in ordered]
         number, around = prod(errors.shape[mode] for mode in slices), None
@@ -137,7 +137,7 @@ class LocalScale:
     def variance(self, tile: Tile, *, relative: bool = False) -> Array32:
         """Of the entries of a tile, or that relative to the scales of slices.
 
-        The variances of all entries, and of other slices, have a part in it.
+        It includes the variances of all entries and of other slices.
         """
         ordered = self.layout.modes.ordered
         scale = np.float32(1) if relative else _part(self.scales, tile.inner)
@@ -168,7 +168,7 @@ class LocalScale:
 
 
 def _steps(shape: Sequence[int], modes: Sequence[int]) -> list[int]:
-    """Every which slice of each other mode is enough to measure those of some modes."""
+    """Steps between slices of each other mode that suffice to measure those of some modes."""
     steps = [1] * len(shape)
     others = [mode for mode in range(len(shape)) if mode not in modes]
     for mode in sorted(others, key=lambda mode: -shape[mode]):

@@ -1,4 +1,4 @@
-"""All that is learned about the neighbourhood of entries, in a sample of a tensor, and its use in any part of it."""
+"""The model of the neighbourhood of entries: learned in a sample of a tensor, applied to any part of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,24 +20,24 @@ from ringlet.ring.arrays import Mapper
 
 __all__ = ["HALO", "TRUSTED", "Clean", "LocalModel", "learn"]
 
-HALO = JUDGING_HALO + max(FILLING_RADIUS, JUDGING_RADIUS)  # entries around a block that decide about it
+HALO = JUDGING_HALO + max(FILLING_RADIUS, JUDGING_RADIUS)  # entries around a block on which its result depends
 _HIDDEN = 0.05  # share of the trusted entries that are hidden to learn filling, if the ring has seen all
 _LEAST_UNSEEN = 300  # entries from which filling is learned, if they were kept from the ring
-_DRAWS = 1  # the stream of what is drawn after judging: it does not depend on where that was done
-_LEAST_GAIN = 0.01  # of the mean square at hidden entries: less detail than that is none,
-_LEAST_SEEN_GAIN = 0.1  # where the ring has seen them, as its errors there are not what they are elsewhere
+_DRAWS = 1  # random stream after judging: the same wherever entries were judged
+_LEAST_GAIN = 0.01  # of the mean square at hidden entries: detail with a smaller gain is not used;
+_LEAST_SEEN_GAIN = 0.1  # the same if the ring has seen them, because its errors there are not representative
 
 
 @dataclass(frozen=True, eq=False)
 class Clean:
-    """What comes out, in the data's units.
+    """The result, in the data's units.
 
     Attributes
     ----------
     predicted : float64 array
-        Ring and detail; an entry's own value is not used for it.
+        Ring and detail; an entry's own value is not used.
     shares : float32 array
-        How far the data are right and not noise: the share of them in the best guess.
+        The share of the data in the best guess: how far they are right and not noise.
     weights : float32 array
         Probability that an entry is right; 0 where nothing is observed.
     """
@@ -54,9 +54,9 @@ class LocalModel:
     Attributes
     ----------
     judging : JudgingModel
-        Tells right entries from wrong ones.
+        Separates right entries from wrong ones.
     last : Round
-        For what is said of trusted entries in the end.
+        Combines predictions for trusted entries at the end.
     filling : Filling
     measured : Noise
         Of the data, in squared units of the model and of the scales of slices.
@@ -79,7 +79,7 @@ class LocalModel:
 
     @property
     def unit(self) -> float:
-        """In which the model's numbers are measured."""
+        """Unit of the model's numbers."""
         return self.judging.unit
 
     @property
@@ -103,7 +103,7 @@ class LocalModel:
         return self.clean(window, trust, errors, mapper)
 
     def clean(self, window: Window, trust: Trust, errors: Array32, mapper: Mapper = map) -> Clean:
-        """Fill and keep, by this trust and these errors of the predictions."""
+        """Fill and keep entries, by this trust and these errors of the predictions."""
         weights, layout = trust.weights, window.layout
         trusted = weights > TRUSTED
         filled = self.filling.fill(window, trusted, mapper)
@@ -131,20 +131,20 @@ def learn(
     *,
     judged: Judged | None = None,
 ) -> tuple[LocalModel, list[Clean]]:
-    """Learn from parts of a tensor; they come back clean.
+    """Learn from parts of a tensor, and return them clean.
 
     Parameters
     ----------
     sample : sequence of Entries
         With at least one observed entry.
     outliers : OutlierModel, optional
-        By default it is learned, too.
+        By default it is learned.
     seed : int
-        Of the draws of entries.
+        Seed of the draws of entries.
     mapper : callable, optional
         Used like `map`; one of a pool of threads gives the same result sooner.
     judged : Judged, optional
-        What `judge_sample` made of the same sample, without its windows. By default the sample is judged here, with
+        Result of `judge_sample` for the same sample, without its windows. By default the sample is judged here, with
         the same result.
 
     Notes
@@ -164,7 +164,7 @@ def learn(
 
 
 def _learn_filling(judged: Judged, rng: np.random.Generator, mapper: Mapper) -> Filling:
-    """Learn at entries that the ring has not seen, or else at some that it has."""
+    """Learn at entries that the ring has not seen; without any, at some that it has seen."""
     trusted = [trust.weights > TRUSTED for trust in judged.trusts]
     hidden = [
         np.zeros_like(known) if window.unseen is None else known & window.unseen

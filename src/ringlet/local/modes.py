@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NeighbourModes", "find_modes", "is_ordered", "sampling_step"]
+__all__ = ["SHORTEST", "NeighbourModes", "find_modes", "is_ordered", "sampling_step"]
 
-_SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
+SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
 _LINES = 1024  # entries of a slice that are compared
 _LONG = 2048  # slices; of more, a matrix of all distances is not formed
 _COMPARED = 1 << 22  # entries of a long mode that are compared
@@ -78,7 +78,7 @@ def is_ordered(array: NDArray[Any], mode: int, rng: np.random.Generator) -> bool
         Draws entries that are compared, and orders.
     """
     slices = np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)
-    if len(slices) < _SHORTEST:
+    if len(slices) < SHORTEST:
         return False
     lines = _LINES if len(slices) <= _LONG else max(1, min(_LINES, _COMPARED // len(slices)))
     if slices.shape[1] > lines:

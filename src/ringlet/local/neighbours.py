@@ -30,14 +30,14 @@ __all__ = [
 
 Array32: TypeAlias = NDArray[np.float32]
 
-_DENSITY_LEVEL = 1  # whose sum of weights measures how dense the neighbourhood is
+_DENSITY_LEVEL = 1  # level whose sum of weights is the density of the neighbourhood
 _SHRINKAGE = np.float32(0.02)  # weight of a prediction 0 in the mean over a window, whose own weights sum to at most 1
 _PAIR_SHRINKAGE = np.float32(0.2)  # the same in the mean of two neighbours, in entries
 _SLICE_SHRINKAGE = np.float32(0.3)  # the same in the mean of other slices, in entries
-_PAIR_WEIGHT = np.float32(1.2)  # of two neighbours together: neither is surely wrong, as none weighs more than 1
-_ALONE = np.float32(1e30)  # variance of a pair of which one is unknown
-_SLICE_ENTRIES = 1 << 12  # least number that is filtered at a time: fewer cost more for the loop than for the sums
-_BASES = 2  # levels, the lowest ones, from which the other slices' own differences are taken
+_PAIR_WEIGHT = np.float32(1.2)  # weight of two neighbours: neither is surely wrong, as none exceeds 1
+_ALONE = np.float32(1e30)  # variance of a pair with an unknown neighbour
+_SLICE_ENTRIES = 1 << 12  # least number filtered at a time: with fewer, the loop costs more than the sums
+_BASES = 2  # lowest levels that give differences of the other slices
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Predictions:
     Attributes
     ----------
     columns : array of shape (C, ...)
-        One prediction each.
+        Predictions, one array each.
     density : array
         Weights of the neighbours: 1 where all are known and trusted.
     """
@@ -59,7 +59,7 @@ class Predictions:
 def neighbour_predictions(
     residuals: Array32, weights: Array32, modes: NeighbourModes, levels: int, core: tuple[slice, ...] = ()
 ) -> Predictions:
-    """Predict every residual by those of its neighbours.
+    """Predict every residual from those of its neighbours.
 
     Parameters
     ----------
@@ -213,17 +213,17 @@ def slice_sum(values: Array32, mode: int) -> Array32:
 
 
 def _number(modes: NeighbourModes, scales: int) -> int:
-    """How many predictions there are."""
+    """Number of predictions."""
     return scales + len(modes.ordered) + len(modes.related) * (1 + min(_BASES, scales))
 
 
 def _hats(values: Array32, modes: Sequence[int], distance: int) -> Array32:
     """The filter (1, 2, 1) along some modes, its taps this many entries apart.
 
-    Slices of the modes before these come one after the other, so that intermediate results stay in the cache.
+    Slices of the modes before these are filtered one by one, so that intermediate results stay in the cache.
     """
     first = min(modes, default=0)
-    while first and prod(values.shape[first:]) < _SLICE_ENTRIES:  # short slices come together
+    while first and prod(values.shape[first:]) < _SLICE_ENTRIES:  # short slices are filtered together
         first -= 1
     result = np.empty(values.shape, np.float32)
     for slices in np.ndindex(values.shape[:first]):

@@ -1,13 +1,13 @@
 """How much of what neighbours cannot predict is noise of the data, which should not be kept.
 
-Two upper bounds, of which the smaller one counts. Where the data are calmest, hardly more than noise is left: a low
-quantile of the local mean square of prediction errors. And noise is what remains of the difference of two residuals as
-their distance goes to zero: extrapolated from distances 1 and 2, in the calmer half of the entries. The result is up to
-a quarter too small: less noise is taken away than could be, and no detail with it.
+There are two upper bounds, and the smaller one counts. The first is a low quantile of the local mean square of
+prediction errors: where the data are calmest, hardly more than noise remains. The second is the difference of two
+residuals as their distance goes to zero, extrapolated from distances 1 and 2 in the calmer half of the entries. The
+result is up to a quarter too small, so less noise is removed than possible, and no detail.
 
-Of pure noise the calmer half is calm by chance, and the more so the fewer entries are known around. Where these are
-few, as along a single mode, and the bound with that allowed for is not below the errors of nearly all entries, these
-may all be noise.
+In pure noise the calmer half is calm by chance, and more so with fewer known entries around. If these are few, as
+along a single mode, the bound is corrected for this. If it is then not below the errors of nearly all entries, all
+of these may be noise.
 """
 
 from collections.abc import Sequence
@@ -23,20 +23,20 @@ _LEVELS = 3  # of the window of a local mean square
 _CALMEST = 0.05  # share of the entries
 _MOST_ENTRIES = 1_000_000  # of which quantiles are taken
 _LEAST_ENTRIES = 200  # pairs from which a difference is measured
-_NEARLY_ALL = 0.98  # of the entries: larger errors need not be noise of the same kind
-_NOT_BELOW = 0.8  # times: the bound is that uncertain
+_NEARLY_ALL = 0.98  # quantile of the entries: larger errors may be of another kind
+_NOT_BELOW = 0.8  # factor by which the bound is uncertain
 _FEW_AROUND = 0.75  # mean of the calmer half of pure noise where about fifteen entries are known in a window
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Of trusted entries.
+    """Noise of trusted entries.
 
     Attributes
     ----------
     variance : float
     is_all : bool
-        Whether nothing but noise is found in what neighbours cannot predict.
+        Whether everything that neighbours cannot predict may be noise.
     """
 
     variance: float
@@ -53,9 +53,9 @@ def noise_variance(
     residuals, errors : sequences of arrays
         Of the ring, and of ring and neighbours together, for every window.
     weights : sequence of arrays
-        0 where an entry shall not count: unknown, wrong, or at an end of the range, where noise is cut off.
+        0 for entries that do not count: unknown, wrong, or at an end of the range, where noise is clipped.
     modes : sequence of int
-        The ordered ones. Without these, noise cannot be separated from what the ring does not hold: all is noise.
+        The ordered ones. Without these, noise cannot be separated from detail: all is noise.
 
     Examples
     --------

@@ -24,7 +24,7 @@ _REPEATED = 8  # entries of a value that lies on a grid, as whole numbers do
 _GRID_VALUES = 2 * _AROUND  # such values, at least: fewer are atoms of data that lie on none
 _GRID_SHARE = 0.5  # least share of all entries that lie on it
 _GAP = 50.0  # median widths of a cell: a wider one is a gap between values
-MOST_ATOM = 0.3  # a more frequent value is a background
+MOST_ATOM = 0.3  # a more frequent value is a background, which tells nothing of the range of the data
 _FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
 _ONLY_SMOOTH = 0.05  # the same if there are no atoms
 _LEAST_SMOOTH = 1e-4  # so that values that fit nothing are still found
@@ -51,6 +51,8 @@ class OutlierModel:
         Whether values below the first cell, and above the last, were cut off: they are in it.
     step : float
         How far values that follow each other are apart, by the median.
+    repeats : bool
+        Whether any value is far more frequent than those around it, right or wrong. Noise leaves no such value.
     """
 
     edges: Array64
@@ -59,6 +61,7 @@ class OutlierModel:
     counts: Array64
     clipped: tuple[bool, bool] = (False, False)
     step: float = 0.0
+    repeats: bool = False
 
     @property
     def share(self) -> float:
@@ -148,7 +151,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         )
         edges = np.concatenate([ends[:1], middle, ends[1:]])
     counts, excess = np.add.reduceat(shares, first), np.maximum.reduceat(excess, first)
-    atoms = (excess > _LEAST_ATOM) & (counts < MOST_ATOM)
+    atoms = excess > _LEAST_ATOM
     spans = _spans(edges)
     uniform = (_FIRST_SMOOTH if atoms.any() else _ONLY_SMOOTH) * spans / spans.sum()
     single = np.diff(first, append=distinct.size) == 1  # cells of one value
@@ -157,7 +160,8 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
         for end in (0, -1)
     ]
     step = float(np.median(np.diff(distinct))) if distinct.size > 1 else float(edges[1] - edges[0])
-    return OutlierModel(edges, np.where(atoms, excess, uniform), atoms, counts, (clipped[0], clipped[1]), step)
+    masses, ends_clipped = np.where(atoms, excess, uniform), (clipped[0], clipped[1])
+    return OutlierModel(edges, masses, atoms, counts, ends_clipped, step, bool(atoms.any()))
 
 
 def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -1,7 +1,7 @@
 """Groups of similar patches, each fitted by a matrix of low rank.
 
-Patches are small boxes along ordered modes, with all slices of related modes (colours). Similar ones are looked for
-nearby, and stacked to a matrix with one patch a row. What is wrong in a patch is not wrong in the others in the same
+Patches are small boxes along ordered modes, with all slices of related modes (colours). Similar ones are searched
+nearby, and stacked to a matrix with one patch per row. What is wrong in a patch is not wrong in the others in the same
 way, so most of the matrix has few large singular values, and its errors have many small ones.
 """
 
@@ -21,11 +21,11 @@ from ringlet.ring.arrays import Mapper
 __all__ = ["PatchGeometry", "low_rank", "patch_geometry", "similar_patches", "smoothed_patches"]
 
 _SIDES = {1: 16, 2: 6, 3: 4}  # of a patch, by the number of ordered modes; of more modes, the longest three count
-_REACHES = {1: 40, 2: 10, 3: 4}  # how far similar patches are looked for, to either side
+_REACHES = {1: 40, 2: 10, 3: 4}  # how far similar patches are searched on either side
 _SIMILAR = 36  # patches of a group, at most
 _MOST_RELATED = 16  # slices of related modes in a patch
 _BATCH_ENTRIES = 1 << 20  # of groups that are worked on at once
-_STRENGTH = 1.5  # of the squared singular values of errors alone, which are taken off
+_STRENGTH = 1.5  # of the squared singular values of errors alone, which are subtracted
 _LEAST = np.float32(1e-30)
 
 
@@ -36,11 +36,11 @@ class PatchGeometry:
     Attributes
     ----------
     order : tuple of int
-        Modes of the array in the order in which they are worked on: related modes come last.
+        Modes of the array in the order of the work: related modes come last.
     shape : tuple of int
         In this order.
     sides, reaches : tuple of int
-        Of a patch, and of the search for similar ones to either side, along every mode of `shape`.
+        Size of a patch, and reach of the search on either side, along every mode of `shape`.
     """
 
     order: tuple[int, ...]
@@ -69,7 +69,7 @@ class PatchGeometry:
 
     @property
     def shifts(self) -> Iterator[tuple[int, ...]]:
-        """Where similar patches are looked for, relative to a patch."""
+        """Positions of the searched patches, relative to a patch."""
         return product(*(range(-reach, reach + 1) for reach in self.reaches))
 
 
@@ -160,7 +160,7 @@ def smoothed_patches(
 
 
 def low_rank(groups: Array32, variance: Array32) -> tuple[Array32, Array32]:
-    """Shrink the singular values of matrices, less their mean rows, by what errors add to them.
+    """Reduce the singular values of matrices, without their mean rows, by the part that errors cause.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""A restored array made better in rounds: a step smooths it, and trusted entries hold it.
+"""Rounds that improve a restored array: each smooths it and restores trusted entries.
 
-Some trusted entries are hidden throughout. The error there sets the strength of each step, and shows in the end how
+Some trusted entries are hidden all the time. The error there sets the strength of each step, and shows at the end how
 much better the result is than the start.
 """
 
@@ -32,7 +32,7 @@ _SEED = 0  # of the draw of hidden entries
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """What is known of the errors of an array.
+    """The errors of an array, as far as they are known.
 
     Attributes
     ----------
@@ -58,14 +58,14 @@ class _Step(Protocol):
 def refined(
     entries: Entries, clean: Clean, model: LocalModel, refine: str | Denoiser, *, detail: bool, mapper: Mapper = map
 ) -> Clean:
-    """Refine what a model makes of a block.
+    """Refine the result of a model for a block.
 
     Parameters
     ----------
     entries : Entries
         At unseen entries errors are unbiased; without any, a ring that fits too well looks better than it is.
     clean : Clean
-        What the model makes of them.
+        The result of the model for them.
     model : LocalModel
     refine : "patches" or callable
         Fit groups of similar patches, or call a denoiser with the array, in the data's units, and with ``sigma=``, the
@@ -78,7 +78,7 @@ def refined(
     Returns
     -------
     Clean
-        With other predictions; as it was, if there is too little data to see whether that is better.
+        With refined predictions; unchanged, if too few data can show whether these are better.
     """
     trusted = clean.weights > TRUSTED
     hidden = _hidden(trusted, entries.unseen)
@@ -110,13 +110,13 @@ def _hidden(trusted: NDArray[np.bool_], unseen: NDArray[np.bool_] | None) -> NDA
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """Trusted entries, and how far each of them is right and not noise."""
+    """Trusted entries, and how far each is right and not noise."""
 
     values: Array64
     shares: NDArray[np.float32]
 
     def __call__(self, array: Array64) -> Array64:
-        """The array, drawn to the trusted entries."""
+        """The array, moved towards the trusted entries."""
         return array + self.shares * (self.values - array)
 
 
@@ -127,7 +127,7 @@ def _start(entries: Entries, hidden: NDArray[np.bool_], model: LocalModel, mappe
 
 
 def _accepted(start: Array64, smooth: Array64, values: Array64, hidden: NDArray[np.bool_]) -> Array64:
-    """As much of the change as brings the hidden entries nearest."""
+    """The part of the change that is nearest to the hidden entries."""
     change, error = smooth[hidden] - start[hidden], values[hidden] - start[hidden]
     moved = float(np.sum(change**2))
     part = min(max(float(np.sum(change * error)) / moved, 0.0), 1.0) if moved else 0.0
@@ -187,7 +187,7 @@ class _Called:
 def _takes_sigma(function: Denoiser) -> bool:
     try:
         parameters = signature(function).parameters
-    except (TypeError, ValueError):  # built-in functions need not have one
+    except (TypeError, ValueError):  # built-in functions may have none
         return False
     found = parameters.get("sigma")
     return found is not None and found.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)

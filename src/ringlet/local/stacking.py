@@ -20,7 +20,7 @@ _RIDGE = 1e-3  # relative to the mean diagonal entry of the normal equations
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Some entries whose residuals are known: predictions, densities, residuals and weights.
+    """Entries with known residuals: predictions, densities, residuals and weights.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Stack:
 
 
 def fit_stack(trainings: Iterable[Training]) -> Stack:
-    """Least squares of residuals on predictions, with a small ridge; of no entries, coefficients of 0.
+    """Least squares of residuals on predictions, with a small ridge; coefficients of 0 without entries.
 
     Examples
     --------

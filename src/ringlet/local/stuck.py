@@ -1,6 +1,6 @@
 """Entries of stuck detectors, dead rows and lost frames: one value in an unbroken run, far longer than other runs.
 
-Nothing is compared with a ring, so what is found can be left out before the first sweep.
+Nothing is compared with a ring, so these entries can be left out before the first sweep.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ Places = NDArray[np.intp]
 Marks = NDArray[np.bool_]
 
 _LONGER = 3  # times (the usual length + 1): repeats by chance are shorter
-_USUAL = 0.75  # quantile of the longest runs of all slices: three quarters of the detectors are taken to work
-_FEWEST_SLICES = 8  # that a slice is compared with; of fewer, one may well be unlike all others
-_LEAST_VARIED = 0.1  # share of the entries of a slice that take other values: they show that it varies
+_USUAL = 0.75  # quantile of the longest runs of all slices: three quarters of the detectors should work
+_FEWEST_SLICES = 8  # slices for comparison; with fewer, one may differ from all others by chance
+_LEAST_VARIED = 0.1  # share of entries with other values that shows that a slice varies
 _THICK = 3  # slices side by side with the same value are an area
-_CALM = 0.2  # of what fibres usually vary by: slices beside a run that vary less do not show that it is stuck
-_FIBRES = 1024  # from which that is measured
+_CALM = 0.2  # share of the usual variation: slices beside a run that vary less do not show that it is stuck
+_FIBRES = 1024  # fibres that measure the usual variation
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class _Runs:
     starts, lengths : int arrays
         Of runs of two or more entries, in `places`.
     values : array
-        Distinct ones of these runs.
+        Distinct values of these runs.
     number : int array
-        Of the value of every run.
+        Index of the value of every run.
     """
 
     mode: int
@@ -80,7 +80,7 @@ def stuck_entries(values: NDArray[Any], observed: Marks | None = None) -> Marks:
     ----------
     values : array
     observed : bool array, optional
-        Runs go on across entries that are not. By default all are observed.
+        Runs continue across entries that are not. By default all are observed.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def _coordinates(places: Places, shape: tuple[int, ...], mode: int) -> Places:
 
 
 def _usual_length(lengths: Places, slices: Places, count: int) -> int:
-    """The longest run that slices usually have."""
+    """The usual longest run of slices."""
     longest = np.ones(count, np.intp)
     np.maximum.at(longest, slices, lengths)
     return int(np.sort(longest)[int(_USUAL * (count - 1))])

@@ -1,8 +1,8 @@
 """A smooth surface through trusted entries, for gaps that are wider than the windows of neighbours.
 
-Of all arrays with the trusted values it has the least energy: squared sums of second differences along ordered modes,
-as of a bent plate, and some of its slope, as of a stretched membrane. A plate continues slopes into a gap; the membrane
-keeps it from going too far. A fixed number of Chebyshev steps comes near enough, and what is far away has no influence.
+Among all arrays with the trusted values it has the least energy: the sum of squared second differences along ordered
+modes, as of a bent plate, and a part for slopes, as of a stretched membrane. A plate continues slopes into a gap, and
+the membrane limits this. A fixed number of Chebyshev steps is accurate enough, and distant entries have no influence.
 """
 
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from ringlet.ring.arrays import Mapper
 __all__ = ["Surface", "learn_surface"]
 
 _TENSION = np.float32(0.03)  # weight of slopes, beside that of bending
-_FEWEST_STEPS, _STEPS, _MOST_STEPS = 8, 16, 96  # at least, more for every entry that gaps are deep, and at most
-_DEEP = 0.02  # share of the entries in gaps that lie as deep
+_FEWEST_STEPS, _STEPS, _MOST_STEPS = 8, 16, 96  # least number, more for every entry of depth of the gaps, and most
+_DEEP = 0.02  # share of the entries in gaps that are as deep
 _REDUCTION = 5.3  # twice the steps times the square root of the least eigenvalue whose error becomes small
-_WIDTHS = 5  # scales of the windows that a surface starts from
+_WIDTHS = 5  # scales of the windows for the first surface
 _START_MASS = np.float32(0.05)  # of a window on trusted entries, for all of its weight
 _LEAST_PAIRS = 100  # neighbours whose differences show how smooth a mode is
 _LEAST = 1e-12  # in squared units
@@ -32,7 +32,7 @@ _SLAB_ENTRIES = 1 << 15  # least number of entries that are worked on at a time
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """How to lay a surface through trusted entries.
+    """How to compute a surface through trusted entries.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Surface:
 
 
 def learn_surface(windows: Sequence[Window], trusted: Sequence[NDArray[np.bool_]]) -> Surface | None:
-    """Ask the data how smooth they are along each ordered mode, and how deep their gaps; None without such a mode."""
+    """Measure how smooth the data are along each ordered mode, and how deep their gaps; None without such a mode."""
     ordered = windows[0].layout.modes.ordered
     if not ordered:
         return None
@@ -131,14 +131,14 @@ def _smoothness(windows: Sequence[Window], trusted: Sequence[NDArray[np.bool_]],
         steps = (values[after] - values[before]) * both
         squares += float(np.sum(steps * steps, dtype=np.float64))
         pairs += int(np.count_nonzero(both))
-    if pairs < _LEAST_PAIRS:  # such as every second slice: of the model then
+    if pairs < _LEAST_PAIRS:  # such as every second slice: the model then gives the smoothness
         steps = np.concatenate([np.diff(window.ring, axis=mode).ravel() for window in windows])
         squares, pairs = float(np.sum(steps * steps, dtype=np.float64)), steps.size
     return 1 / max(squares / max(pairs, 1), _LEAST)
 
 
 def _depth(gaps: NDArray[np.bool_], modes: Sequence[int]) -> int:
-    """How many entries deep gaps are: the share of them that lies deeper is small."""
+    """Depth of gaps in entries: only a small share of them is deeper."""
     least, depth = _DEEP * np.count_nonzero(gaps), 0
     while True:
         for mode in modes:
@@ -153,7 +153,7 @@ def _depth(gaps: NDArray[np.bool_], modes: Sequence[int]) -> int:
 
 
 def _start(window: Window, trusted: NDArray[np.bool_]) -> Array32:
-    """Trusted values, and in gaps their means over the narrowest windows with enough of them; else the ring."""
+    """Trusted values; in gaps, their means over the narrowest windows with enough of them, otherwise the ring."""
     mass, modes = trusted.astype(np.float32), window.layout.modes.ordered
     total = window.ring + window.residuals
     total *= mass

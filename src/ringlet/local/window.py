@@ -1,4 +1,4 @@
-"""A part of a tensor beside its ring, in units of the data's range."""
+"""A part of a tensor and its ring, in units of the data's range."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,20 +13,20 @@ from ringlet.local.outlier_model import OutlierModel
 
 __all__ = ["Entries", "Window"]
 
-_FAR = np.float32(1e6)  # units; what is farther off is as wrong, and its square would leave the range of float32
+_FAR = np.float32(1e6)  # units; larger values are clipped, because their squares would exceed float32
 _NARROWEST, _WIDEST = 1e-30, 1e30  # units whose inverse float32 holds
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """A block of a tensor as it is read: data, ring, and what is known of them.
+    """A block of a tensor as it is read: data, ring and masks.
 
     Attributes
     ----------
     values : array
         The data, in their own units.
     observed : bool array or None
-        None: all are.
+        None: all are observed.
     ring : array
         The ring's values.
     unseen : bool array or None
@@ -46,7 +46,7 @@ class Window:
     Attributes
     ----------
     layout : Layout
-        How the arrays lie in memory.
+        The order of the arrays in memory.
     origin, unit : float
         An entry of the data is ``origin + unit * x``.
     ring, residuals : float32 arrays
@@ -83,7 +83,7 @@ class Window:
         return cls(layout, origin, unit, ring, residuals, observed, unseen, outliers.cell(values))
 
     def arranged(self, modes: NeighbourModes) -> "Window":
-        """The same in the layout for these modes, if it lies as in the data until now."""
+        """The same in the layout for these modes, if it is in that of the data."""
         layout = Layout.of(self.ring.shape, modes)
         unseen = None if self.unseen is None else layout.arranged(self.unseen)
         ring, residuals = layout.arranged(self.ring), layout.arranged(self.residuals)

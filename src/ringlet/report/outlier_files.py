@@ -40,7 +40,7 @@ def write_outliers(fit: Fit, path: Path, *, legend: bool = False, force: bool = 
     ----------
     fit : Fit
     path : Path
-        .npy or .zarr: truth values of the data's shape, True = outlier. .png: a picture of height and width, by
+        .npy or .zarr: booleans of the data's shape, True = outlier. .png: a picture of height and width, by
         the names of the modes, or of the first two modes; white where any entry of the other modes is an outlier.
     legend : bool
         Draw a .png file for the eye instead: in colours, enlarged, with a legend.

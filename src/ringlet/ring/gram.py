@@ -1,4 +1,4 @@
-"""Gram matrices of the subchains of a ring (FGMC), from transfer matrices. Pure maths, always in float64.
+"""Gram matrices of the subchains of a ring (FGMC), from transfer matrices. Pure maths, in float64.
 
 The transfer matrix of a core is ``T[(a,a'),(b,b')] = sum_i Z[a,i,b] Z[a',i,b']``. The Gram matrix of the subchain
 without core k is the chain of the other transfer matrices, with its axes regrouped. Two observations keep it cheap:
@@ -6,6 +6,9 @@ without core k is the chain of the other transfer matrices, with its axes regrou
 * the chain is opened at the narrowest bond of the ring (rank c), so that all partial products have only c^2 rows, and
   by symmetry only c(c+1)/2 of them are stored;
 * a partial product can pass through a core without the core's transfer matrix ever being formed.
+
+Where a Gram matrix only scales a gradient, and there is a ridge, partial products may pass through wide cores in the
+precision of these.
 """
 
 from collections import deque
@@ -19,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringlet.ring.arrays import Array64, Mapper
+from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.chain import Core, unfold
 
 __all__ = [
@@ -38,6 +41,7 @@ _ROWS = 256  # rows that are multiplied at once
 _SHARED_ENTRIES = 1 << 16  # entries of a matrix below which one product is faster than waking threads
 _SMALL_PRODUCTS = 4  # times slower is an operation of many small products than of a large one
 _PASSING_ENTRIES = 1 << 19  # entries of slices and partial products at once: they stay in the cache
+_WIDE = 1024  # numbers in a slice of a core from which on passing through it takes long
 COMPARED_SLICES = 1024  # of the last mode, at most, that the stop rule compares
 
 
@@ -140,6 +144,8 @@ class GramChain:
         The cores of a ring, core k of shape ``(r_k, I_k, r_{k+1})``.
     mapper : callable
         Used like `map` for independent pieces of work. The pieces do not depend on it, so neither do the bits.
+    rough : bool
+        Partial products pass through wide cores in the cores' precision, and are summed in float64.
 
     Examples
     --------
@@ -156,7 +162,7 @@ class GramChain:
 
     xp: Any = np  # the library of the cores
 
-    def __init__(self, cores: Sequence[Core], mapper: Mapper = map) -> None:
+    def __init__(self, cores: Sequence[Core], mapper: Mapper = map, *, rough: bool = False) -> None:
         order = len(cores)
         ranks = [core.shape[0] for core in cores]
         self.cores = tuple(cores)
@@ -164,6 +170,7 @@ class GramChain:
         bond = self._narrowest = min(ranks)  # c
         self._first_mode = ranks.index(bond)  # the ring is opened at the bond before this mode
         self._mapper = mapper
+        self._rough = rough
         self._pairs = np.triu_indices(bond)  # c <= c'
         self._ends = self._pairs[0] * bond + self._pairs[1]  # rows of the first transfer matrix
         # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}; each with one matrix
@@ -226,23 +233,20 @@ class GramChain:
             found = self._passed(products, xp.permute_dims(core, (2, 1, 0)) if reverse else core)
         else:
             if formed is None:
-                formed = self._transfer[at] = self._transferred(core)
+                formed = self._transfer[at] = transfer_matrix(core, xp=xp)
             matrix, size = (formed.T, a) if reverse else (formed, b)
             rows = xp.take(matrix, self._ends, axis=0) if at_the_end else xp.reshape(products, (count, -1)) @ matrix
             found = xp.reshape(rows, (count, size, size))
         kept[position] = found
         return found
 
-    def _transferred(self, core: Core) -> Array64:
-        """The transfer matrix of a core."""
-        return transfer_matrix(core)
-
     def _passed(self, products: Array64, core: Core) -> Array64:
         """``sum_i Z(i)^T product Z(i)`` for every product, without the transfer matrix."""
-        return sandwiches(products, core, self._mapper)
+        rough = self._rough and core.shape[0] * core.shape[2] >= _WIDE
+        return sandwiches(products, core, self._mapper, core.dtype if rough else np.float64)
 
 
-def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
+def transfer_matrix(core: Core, other: Core | None = None, xp: Any = np) -> Array64:
     """Transfer matrix of one core, or of a pair of cores of two rings of the same shape.
 
     Parameters
@@ -250,6 +254,8 @@ def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
     core : array, shape (a, I, b)
     other : array, shape (a', I, b'), optional
         Defaults to `core` itself.
+    xp : module
+        The library of the cores.
 
     Returns
     -------
@@ -263,25 +269,31 @@ def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
     >>> T.shape, float(T[0, 0])
     ((4, 9), 5.0)
     """
-    left = unfold(core, np.float64)
-    right = left if other is None else unfold(other, np.float64)
+    left = unfold(core, xp.float64, xp)
+    right = left if other is None else unfold(other, xp.float64, xp)
     a, _, b = core.shape
     a2, _, b2 = core.shape if other is None else other.shape
-    product: Array64 = (left.T @ right).reshape(a, b, a2, b2)
-    return product.transpose(0, 2, 1, 3).reshape(a * a2, b * b2)
+    product = xp.reshape(left.T @ right, (a, b, a2, b2))
+    matrix: Array64 = xp.reshape(xp.permute_dims(product, (0, 2, 1, 3)), (a * a2, b * b2))
+    return matrix
 
 
-def sandwiches(products: Array64, core: Core, mapper: Mapper = map) -> Array64:
-    """``sum_i Z(i)^T product Z(i)`` for every product without a transfer matrix, some products and slices at a time."""
+def sandwiches(
+    products: Array64, core: Core, mapper: Mapper = map, dtype: type[np.floating[Any]] | np.dtype[Any] = np.float64
+) -> Array64:
+    """``sum_i Z(i)^T product Z(i)`` for every product without a transfer matrix, some products and slices at a time.
+
+    What some slices give is computed in `dtype`, and their sums in float64.
+    """
     a, slices, b = core.shape
     total = np.zeros((len(products), b, b))
     batch = max(1, _PASSING_ENTRIES // (a * b))
     for first in range(0, len(products), batch):
-        together = products[first : first + batch]
+        together = products[first : first + batch].astype(dtype, copy=False)
         step = max(1, _PASSING_ENTRIES // (len(together) * a * b))
 
-        def of_slab(start: int, together: Array64 = together, step: int = step) -> Array64:
-            slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=np.float64)
+        def of_slab(start: int, together: Floats = together, step: int = step) -> Floats:
+            slab = np.ascontiguousarray(core[:, start : start + step, :], dtype=dtype)
             middle = together.reshape(-1, a) @ slab.reshape(a, -1)
             return np.asarray(slab.reshape(-1, b).T @ middle.reshape(len(together), -1, b))
 

@@ -115,7 +115,7 @@ class TensorRing(RingEntries, RingAlgebra):
 
     @classmethod
     def from_tensorly(cls, tr: Any) -> "TensorRing":
-        """Take over a ring from TensorLy (NumPy backend).
+        """Make a ring from TensorLy's ``TRTensor`` (NumPy backend).
 
         Examples
         --------

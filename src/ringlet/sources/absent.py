@@ -53,7 +53,7 @@ def with_absent(
 
 @dataclass(frozen=True, eq=False)
 class _Presence:
-    """Truth values that say which entries lie in a chunk that is stored.
+    """Booleans that say which entries lie in a chunk that is stored.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ def told_missing(dtype: np.dtype[Any], attributes: Mapping[str, Any], filled: An
     Parameters
     ----------
     dtype : dtype
-        Of the array. Truth values are never missing.
+        Of the array. Booleans are never missing.
     attributes : mapping
         Of the array.
     filled : number, optional

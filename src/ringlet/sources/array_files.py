@@ -28,7 +28,7 @@ def open_npy(path: Path) -> NDArray[Any]:
         expected, size = file.tell() + math.prod(shape) * dtype.itemsize, file.seek(0, os.SEEK_END)
     if dtype.hasobject:
         raise FormatError(
-            "holds Python objects, which could run anything; only real numbers are read, and truth values of masks"
+            "holds Python objects, which could run anything; only real numbers are read, and booleans of masks"
         )
     if size < expected:
         raise FormatError(f"the file is cut off: it has {size} bytes where its shape {shape} needs {expected}")
@@ -37,15 +37,15 @@ def open_npy(path: Path) -> NDArray[Any]:
 
 
 def real_array(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, if it holds real numbers or truth values."""
+    """The array, if it holds real numbers or booleans."""
     check_real(array.dtype)
     return array
 
 
 def check_real(dtype: np.dtype[Any]) -> None:
-    """Raise an error for arrays of anything but real numbers and truth values."""
+    """Raise an error for arrays of anything but real numbers and booleans."""
     if dtype.kind not in _REAL:
-        raise FormatError(f"an array of dtype {dtype}; only real numbers are read, and truth values of masks")
+        raise FormatError(f"an array of dtype {dtype}; only real numbers are read, and booleans of masks")
 
 
 # Files of several named arrays. Names and shapes are known before any array is read.

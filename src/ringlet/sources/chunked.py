@@ -39,7 +39,7 @@ class ChunkedSource:
     missing : tuple of numbers
         Values that mean a missing entry. NaN always does.
     masks : tuple of Source
-        Of truth values: True = observed, where all of them say so.
+        Of booleans: True = observed, where all of them say so.
     names : tuple of str or None
         Names of the modes.
     units : str or None

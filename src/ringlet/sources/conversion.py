@@ -150,7 +150,7 @@ def _check_mask(observed: Source, shape: tuple[int, ...]) -> None:
             "of a file, in which zeros and ones count"
         )
     if isinstance(observed, ChunkedSource) and observed.masks:
-        raise ArgumentTypeError("mask holds masked arrays; give plain truth values, True = observed")
+        raise ArgumentTypeError("mask holds masked arrays; give plain booleans, True = observed")
     if observed.shape != shape:
         raise ArgumentError(f"mask has shape {observed.shape} but the data have shape {shape}; they must agree")
 

@@ -59,7 +59,7 @@ def open_tensor(
 
 
 def open_mask(path: Path, kind: str, key: str | None = None, rules: ReadRules = _STRICT) -> ArraySource | ChunkedSource:
-    """The truth values in a zarr store or an HDF5 file, stored as such or as zeros and ones.
+    """The booleans in a zarr store or an HDF5 file, stored as such or as zeros and ones.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def dataset_source(
 
 
 def group_mask(given: Any, name: str = "mask") -> ArraySource | ChunkedSource | None:
-    """The mask of an open group, of truth values or zeros and ones; None for anything else."""
+    """The mask of an open group, of booleans or zeros and ones; None for anything else."""
     if not _is_group(name, given):
         return None
     shapes = _named_shapes(name, given)

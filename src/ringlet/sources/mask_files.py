@@ -43,7 +43,7 @@ def load_mask(
     Parameters
     ----------
     path : path
-        An npy, npz, mat, csv or parquet file, a zarr store, an HDF5 or netCDF file of truth values or zeros and ones;
+        An npy, npz, mat, csv or parquet file, a zarr store, an HDF5 or netCDF file of booleans or zeros and ones;
         or a picture, where pixels of at least half brightness are known. A picture with more than a thousandth of its
         pixels neither near black nor near white gives a DataWarning.
     shape : tuple of int

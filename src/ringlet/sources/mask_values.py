@@ -1,4 +1,4 @@
-"""Masks as truth values: convert zeros and ones, broadcast, and apply to a source."""
+"""Masks as booleans: convert zeros and ones, broadcast, and apply to a source."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ _FLAT, _VARIED = 0.9, 0.5  # shares of the commonest value, at least of what is 
 
 
 def where_known(source: ArraySource | ChunkedSource, known: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
-    """The source with fewer of its entries observed: where `known`, of truth values and of its shape, is True.
+    """The source with fewer of its entries observed: where `known`, of booleans and of its shape, is True.
 
     Modes of both that have the same names must have the same order: with equal sizes nothing else could detect a
     transposed mask.
@@ -38,7 +38,7 @@ def where_known(source: ArraySource | ChunkedSource, known: ArraySource | Chunke
 
 
 def truth_values(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Zeros and ones as truth values.
+    """Zeros and ones as booleans.
 
     Examples
     --------
@@ -49,12 +49,12 @@ def truth_values(values: NDArray[Any]) -> NDArray[np.bool_]:
         return values
     truth = values.astype(bool)
     if (truth != values).any():
-        raise FormatError("a mask holds truth values, or zeros and ones; this one holds other numbers")
+        raise FormatError("a mask holds booleans, or zeros and ones; this one holds other numbers")
     return truth
 
 
 def truth_source(mask: ArraySource | ChunkedSource) -> ArraySource | ChunkedSource:
-    """A mask of zeros and ones as one of truth values; other numbers in a store are detected when they are read."""
+    """A mask of zeros and ones as one of booleans; other numbers in a store are detected when they are read."""
     if isinstance(mask, ArraySource):
         return ArraySource(truth_values(mask.array), names=mask.names)
     return replace(mask, array=_Truth(mask.array), missing=())
@@ -102,7 +102,7 @@ def shape_error(mask: str, given: tuple[int, ...], shape: tuple[int, ...], also:
 
 @dataclass(frozen=True)
 class _Truth:
-    """An array of which parts come as truth values."""
+    """An array of which parts come as booleans."""
 
     array: Any
     dtype: ClassVar[np.dtype[Any]] = np.dtype(bool)

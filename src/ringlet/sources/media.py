@@ -74,7 +74,12 @@ def read_image(path: Path, max_size: float | str | None = None) -> tuple[NDArray
 
     with open_file(path) as opened:
         head = opened.read(26)
-        with pillow.open(opened, formats=_IMAGE_FORMATS) as file:
+        try:
+            picture = pillow.open(opened, formats=_IMAGE_FORMATS)
+        except pillow.UnidentifiedImageError as error:  # its message names an object of Python
+            begins = "it does not begin as a picture does" if head else "it is empty"
+            raise FormatError(f"cannot be read: {begins}") from error
+        with picture as file:
             pixels = f"decoding {file.width} x {file.height} pixels"
             check_size(file.width * file.height * _PIXEL_BYTES, max_size, pixels)
             _warn_of_lost_bits(head)

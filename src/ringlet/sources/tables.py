@@ -289,7 +289,7 @@ def from_dataframe(df: Any, modes: Sequence[Any], value: Any) -> Any:
 def _check_numeric(frame: Any, kinds: str, name: str) -> None:
     others = [f"{column!r} ({dtype})" for column, dtype in frame.dtypes.items() if dtype.kind not in kinds]
     if others:
-        allowed = "truth values, or zeros and ones" if "b" in kinds else "integers and floats"
+        allowed = "booleans, or zeros and ones" if "b" in kinds else "integers and floats"
         told = ", ".join(others[:_MOST_LISTED]) + (
             f" and {len(others) - _MOST_LISTED} more" if others[_MOST_LISTED:] else ""
         )

@@ -107,7 +107,7 @@ def write_array(
     """Write a tensor to a file of the kind its suffix says, atomically.
 
     Pictures and videos hold whole numbers from 0 to 255 (grey png also 16 bits, for uint16 arrays): other
-    numbers are rounded and clipped, truth values become black and white.
+    numbers are rounded and clipped, booleans become black and white.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def write_array(
     """
     array = np.asarray(array)
     if array.dtype.kind not in "biuf":
-        raise ArgumentTypeError(f"cannot write an array of dtype {array.dtype}; only real numbers and truth values")
+        raise ArgumentTypeError(f"cannot write an array of dtype {array.dtype}; only real numbers and booleans")
     kind = check_kind(path, array.shape)
     if kind in ("zarr", "hdf5"):
         write_store(path, array.__getitem__, NewArray(array.shape, array.dtype, key=key), force=force)

@@ -37,7 +37,7 @@ def fold(x: Any, factors: Sequence[Factors], *, paired: bool = False) -> Any:
         A view where NumPy can make one. If the factors do not fit a mode, it is filled up with missing entries:
         NaN for floats, masked ones for integers (a ``numpy.ma`` array), False for booleans, so that a
         mask (True = observed) can be folded like its data. Arrays of PyTorch, CuPy and JAX are folded on the host and
-        given back on their device, but for masked arrays.
+        given back on their device, except for masked arrays.
 
     See Also
     --------
@@ -167,5 +167,5 @@ def _as_array(name: str, given: ArrayLike) -> NDArray[Any]:
     except ValueError as error:  # nested lists of unequal lengths
         raise ArgumentError(f"{name} is not an array: {error}") from error
     if array.dtype.kind not in "biufc":
-        raise ArgumentTypeError(f"{name} has dtype {array.dtype}; allowed are numbers and truth values")
+        raise ArgumentTypeError(f"{name} has dtype {array.dtype}; allowed are numbers and booleans")
     return array

@@ -30,7 +30,7 @@ class Windows:
 
 
 def windows(size: int, step: int | None = None) -> Windows:
-    """Cut a mode into windows; to be used among the factors of `fold` and `unfold`.
+    """Cut a mode into windows, which may overlap; one of the factors of `fold` and `unfold`.
 
     Parameters
     ----------

@@ -24,6 +24,17 @@ def test_workers_give_the_bits_of_one_machine(client, solver, dtype, masked):
     assert executor.traffic.tasks >= 16
 
 
+@pytest.mark.usefixtures("searched_in_part")
+def test_a_partial_line_search_gives_the_bits_of_one_machine(client):
+    x, executor = tensor("uint8"), eager(client)
+    mask = np.random.default_rng(1).random(SHAPE) < 0.6
+    solver = SAWRTRD(smooth=0.0, samples=8000, sweeps=2, tol=0)
+    assert max(core.searched_one_of for core in solver.plan(SHAPE, RANK, x.dtype).cores) > 1
+    spread = decompose(x, RANK, solver=solver, mask=mask, executor=executor)
+    assert bits(spread) == bits(decompose(x, RANK, solver=solver, mask=mask))
+    assert executor.traffic.tasks >= 8
+
+
 def test_small_problems_have_both_blocks_and_tiles():
     """Else the tests here would show less than they say."""
     cores = AWRTRD(smooth=0.0, sweeps=30).plan(SHAPE, RANK, np.dtype("u1")).cores

@@ -335,6 +335,43 @@ def test_a_step_leaves_the_state_it_is_taken_from_untouched(solver):
     assert repr(swept[0][1]) == repr(swept[1][1])  # NaN equals itself there, in every Python
 
 
+@pytest.mark.parametrize("scaling", ["global", "none"])
+def test_updates_that_share_a_look_are_those_that_look_themselves(scaling, monkeypatch):
+    _, x, _ = damaged()
+    source = as_source(x)
+    problem = Problem(source, first_look(source, None), (2, 2, 2), 0)
+    algorithm = Algorithm.of(AWRTRD(scaling=scaling), problem, Resources())
+    state = algorithm.init()
+    other = replace(state, penalties=replace(state.penalties, ridge=0.3, smooth=(0.0, 0.5, 0.0)))
+    grams = GramChain(state.cores)
+    alone = [algorithm.update(given, grams, (1, 1))[0].cores[1] for given in (state, other)]
+    pass_over, passes = algorithm.engine.pass_over, []
+    monkeypatch.setattr(algorithm.engine, "pass_over", lambda *given: passes.append(given) or pass_over(*given))
+    look = algorithm.look(state, grams, (1, 1))
+    shared = [algorithm.updated(given, grams, look, again=given is state)[0].cores[1] for given in (state, other)]
+    assert [core.tobytes() for core in shared] == [core.tobytes() for core in alone]
+    assert len(passes) == 1
+
+
+def test_gram_matrices_are_rounded_only_where_a_ridge_outweighs_it():
+    _, x, _ = damaged((8, 9, 7))
+    cores = random_cores(x.shape, (32, 32, 2), dtype=np.float32)
+
+    def of(solver, data):
+        algorithm = algorithm_of(data.astype(np.float32), (2, 3, 2), solver)
+        with closing(algorithm.engine):
+            return algorithm.grams(replace(algorithm.init(), cores=tuple(cores))).without(1).dense()
+
+    exact, rough = GramChain(cores).without(1).dense(), GramChain(cores, rough=True).without(1).dense()
+    assert not np.array_equal(exact, rough)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0), x), rough)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0, ridge=0.1), x), rough)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0, ridge=0.0), x), exact)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0, solve="exact"), x), exact)
+    np.testing.assert_array_equal(of(SAWRTRD.paper(), x), exact)
+    np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0), x + 1000.0), exact)  # what varies is a millionth of it
+
+
 def test_a_state_is_immutable():
     _, x, _ = damaged()
     algorithm = algorithm_of(x, (2, 3, 2), AWRTRD(smooth=0.0, sweeps=30))

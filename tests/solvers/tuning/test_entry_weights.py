@@ -98,6 +98,14 @@ def test_all_entries_count_where_hardly_any_would_be_left(missing_by):
     assert few.counted(problem, doubted=False) is problem
 
 
+def test_gross_errors_are_not_tried_for_longer_than_they_might_help(begun, monkeypatch):
+    entries, path = begun
+    swept, sweeps = Trials.swept, []
+    monkeypatch.setattr(Trials, "swept", lambda self, *given, **more: sweeps.append(1) or swept(self, *given, **more))
+    entries.judged(path, 6)
+    assert len(sweeps) == 4  # one of them with those that are doubted
+
+
 def test_gross_errors_stay_out(begun):
     entries, path = begun
     judged = replace(entries, judge=Says(np.where(WRONG, np.float32(1e-6), np.float32(1)))).judged(path, 6)

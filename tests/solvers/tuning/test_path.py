@@ -10,6 +10,7 @@ from oracles import dense, random_cores
 from ringlet import AWRTRD, decompose
 from ringlet.request import FitRequest
 from ringlet.solvers.tuning.path import PathRules
+from ringlet.solvers.tuning.path_state import Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import ChunkedSource
 from ringlet.sources.chunked import regular_chunks
@@ -61,6 +62,23 @@ def test_the_path_is_told(peppered_fit):
     assert sizes == sorted(sizes)
     assert min(rung.validation for rung in fit.path[1:]) < fit.path[0].validation
     assert decompose(waves(), 3, loss="learned").path == ()
+
+
+def test_penalties_of_large_data_are_tried_again_as_soon_as_the_best_rung_is_taken_up(monkeypatch):
+    climbed, found = PathRules.climbed, []
+
+    def spy(self, path, number):
+        after = climbed(self, path, number)
+        if after.at.phase is Phase.POLISHING:
+            found.append((after.at.tuned_at, set(after.at.parameters.size)))
+        return after
+
+    monkeypatch.setattr(PathRules, "climbed", spy)
+    for large_from in (0, 1 << 18):
+        tuned(waves(), policy=TuningPolicy(last_judging_entries=large_from))
+    (at_once, sizes), (later, _) = found
+    assert sizes == {0}
+    assert at_once < later == np.inf
 
 
 def test_a_fit_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path):

@@ -20,7 +20,7 @@ def write_page(path: Path, sections: Sequence[Section], links: Mapping[str, str]
         f'<li><a href="{escape(name)}">{escape(name)}</a>: {escape(text)}</li>' for name, text in links.items()
     )
     body = (
-        "<header><h1>Ringlet: two things restored</h1></header>"
+        "<header><h1>Ringlet: a log filled, a photo restored</h1></header>"
         f"<main>{''.join(parts)}<section><h2>Beside this page</h2><ul>{beside}</ul></section></main>"
     )
     with atomic_output(path) as temporary:

@@ -76,16 +76,23 @@ def distribute(plan: FitPlan, workers: int, least_seconds: float = LEAST_SECONDS
         here = core.solve.seconds
         alone += here + core.passes * core.plan.seconds + _reads(core) * core.plan.entries * ENTRY_SECONDS
         searches = core.passes > 2  # the line search computes weights again: tasks keep nothing
-        products, reads = (4, 2) if searches else (core.passes, 1)
-        work = products * core.plan.seconds + reads * core.plan.entries * ENTRY_SECONDS
+        part = 1 / core.searched_one_of
+        products, reads = (2 + 2 * part, 2) if searches else (core.passes, 1)
         travel = _of_regions if 1 < prod(core.grid) >= workers else _of_batches
         batches, sent, received = travel(core, plan.rank, itemsize, workers, reads, least_seconds)
+        reading = core.plan.entries * ENTRY_SECONDS
+        first = 2 * core.plan.seconds + reading
+        second = (products - 2) * core.plan.seconds + (reads - 1) * part * reading
         if batches == 1:  # not worth sending
-            seconds += here + work
+            seconds += here + first + second
             continue
-        tasks, out, back = tasks + reads * batches, out + sent, back + received
-        seconds += here + work * ceil(batches / workers) / batches
-        seconds += (sent + received) / _BANDWIDTH + reads * batches * _TASK_SECONDS
+        again = batches
+        if core.searched_one_of > 1:
+            again = batch_count(core.plan, len(core.plan.pieces), workers, least_seconds, core.searched_one_of)
+        sent_tasks = batches + (reads - 1) * (again if again > 1 else 0)
+        tasks, out, back = tasks + sent_tasks, out + sent, back + received
+        seconds += here + first * ceil(batches / workers) / batches + second * ceil(again / workers) / again
+        seconds += (sent + received) / _BANDWIDTH + sent_tasks * _TASK_SECONDS
     return Distribution(workers, tasks, out, back, seconds, alone)
 
 
@@ -112,9 +119,9 @@ def _of_regions(
     return region_tasks(regions, workers), passes * sum(sent) + (passes - 1) * rows, rows
 
 
-def _reads(core: CoreCost) -> int:
+def _reads(core: CoreCost) -> float:
     """How often an update reads the data, on one machine."""
-    return 2 if core.passes > 3 else 1
+    return 1 + 1 / core.searched_one_of if core.passes > 3 or core.searched_one_of > 1 else 1
 
 
 def _numbers(core: CoreCost, rank: tuple[int, ...]) -> list[int]:

@@ -16,7 +16,17 @@ from math import ceil, prod
 
 from ringlet.sampling import sample_sizes
 
-__all__ = ["GEMM_RATE", "CorePlan", "Piece", "SliceBlock", "core_sizes", "cut", "plan_core"]
+__all__ = [
+    "GEMM_RATE",
+    "SEARCHED_WHOLE",
+    "CorePlan",
+    "Piece",
+    "SliceBlock",
+    "core_sizes",
+    "cut",
+    "plan_core",
+    "searched_one_of",
+]
 
 # Entries of the data in flight per thread: residuals and weights stay in the cache, and the interpreter's own work
 # between two array operations is small against them. Few entries are cut finer, to share them among threads.
@@ -24,6 +34,10 @@ _BLOCK_LEAST, _BLOCK_MOST, _BLOCKS = 1 << 18, 1 << 19, 8
 _OPERATOR_BYTES = 1 << 21  # sampled cores that stay in the cache during the pass over the slices
 _TILES = 8  # least number of tiles, so that threads can share them
 _TURNING, _LONG_RUN = 4e-10, 32  # seconds for each entry outside of runs of 32 entries
+_SEARCHED_ENTRIES = 1 << 21  # least number of entries in a line search, which gives one number, the step length
+_SEARCHED_SLICES = 64  # least number of slices of mode k in it, because slices may differ
+_SEARCHED_PART = 4  # fewer neighbours per searched slice save less than it costs to compute the weights again
+SEARCHED_WHOLE = _SEARCHED_PART * _SEARCHED_ENTRIES - 1  # up to this number of entries, all slices are searched
 GEMM_RATE = 8e10  # operations a second of one core; for the choice only ratios matter
 
 
@@ -217,6 +231,18 @@ def plan_core(sizes: tuple[int, ...], rank: tuple[int, ...], mode: int) -> CoreP
 def cut(total: int, step: int) -> tuple[slice, ...]:
     """The numbers below `total` as slices of length `step`; the last may be shorter."""
     return tuple([slice(start, min(start + step, total)) for start in range(0, total, step)])
+
+
+def searched_one_of(entries: int, slices: int) -> int:
+    """Of how many neighbouring slices of mode k the line search of a large update looks at one.
+
+    Examples
+    --------
+    >>> searched_one_of(480 * 30_000, 480), searched_one_of(50 * 30_000, 50)
+    (6, 1)
+    """
+    one_of = min(entries // _SEARCHED_ENTRIES, slices // _SEARCHED_SLICES)
+    return one_of if one_of >= _SEARCHED_PART else 1
 
 
 def _block(slices: slice, before: int, columns: int) -> SliceBlock:

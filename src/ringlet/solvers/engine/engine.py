@@ -136,7 +136,8 @@ class Engine:
         """The pass that core `mode` is updated from."""
         regions, resources = self._regions, self.resources
         placement = resources.placement
-        if regions is None and resources.device is None and plan.cores[mode].keeps_weights:
+        keeps = prod(sketch.sizes) <= plan.cores[mode].kept_entries  # a sketch may be smaller than planned
+        if regions is None and resources.device is None and keeps:
             dtype = sketch.cores[sketch.mode].dtype
             room = resources.workspace.array("kept weights", (plan.kept_entries,), dtype)
             return StreamedPass(sketch, self._data_range, resources, room)

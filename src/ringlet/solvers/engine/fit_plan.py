@@ -9,7 +9,7 @@ from ringlet.errors import BudgetError
 from ringlet.ring.gram import kept_numbers
 from ringlet.ring.ranks import bond_limits, parameters, unknowns_per_entry
 from ringlet.sampling import ChunkDraw, SamplingRule
-from ringlet.solvers.engine.core_plan import CorePlan, core_sizes, plan_core
+from ringlet.solvers.engine.core_plan import SEARCHED_WHOLE, CorePlan, core_sizes, plan_core, searched_one_of
 from ringlet.solvers.engine.solve_plan import SolvePlan
 from ringlet.sources import Chunks
 from ringlet.sources.base import aligned_blocks
@@ -34,9 +34,12 @@ class CoreCost:
     Attributes
     ----------
     plan : CorePlan
-    keeps_weights : bool
-        Robust weights are kept from the gradient to the line search; otherwise they are computed again.
-    passes : int
+    kept_entries : int
+        Robust weights of an update that looks at so many entries at most are kept from the gradient to the line search;
+        otherwise they are computed again.
+    searched_one_of : int
+        The line search uses one of this number of neighbouring slices, and computes their weights again.
+    passes : float
         Products of the subchain with all slices.
     operations : int
         Floating-point operations of the products with the data, the Gram matrix and the solve.
@@ -50,13 +53,19 @@ class CoreCost:
     """
 
     plan: CorePlan
-    keeps_weights: bool
-    passes: int
+    kept_entries: int
+    searched_one_of: int
+    passes: float
     operations: int
     bytes_read: int
     memory: int
     solve: SolvePlan
     grid: tuple[int, ...] = ()
+
+    @property
+    def keeps_weights(self) -> bool:
+        """Whether the weights of all entries of the plan are kept."""
+        return self.kept_entries >= self.plan.entries
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ class FitPlan:
     @cached_property
     def kept_entries(self) -> int:
         """Entries of the largest update whose weights are kept from the gradient to the line search."""
-        return max((core.plan.entries for core in self.cores if core.keeps_weights), default=0)
+        return max(core.kept_entries for core in self.cores)
 
     def table(self) -> list[tuple[str, ...]]:
         """Rows of the printed table: a heading, one row per core, and the whole sweep."""
@@ -194,20 +203,26 @@ def plan_fit(work: FitWork) -> FitPlan:
     cores = []
     for mode, (part, needed) in enumerate(zip(parts, least, strict=True)):
         plan = part.plan
-        weights = plan.entries * itemsize
+        one_of = 1
+        if products is None and not (work.exact or part.grid or work.sampling.by_rows):
+            one_of = searched_one_of(plan.entries, plan.slices)
+        weights = (plan.entries if one_of == 1 else SEARCHED_WHOLE) * itemsize
         room = unasked if memory is None else memory - 2 * ring_bytes - needed - reading
         keeps = products is None and not part.grid and weights <= room
-        passes = 3 if keeps else 4  # forward, adjoint, forward of the direction; the weights' forward again
-        reads = 1 if keeps else 2
+        passes: float = 3 if keeps else 4  # forward, adjoint, forward of the direction; the weights' forward again
+        reads: float = 1 if keeps else 2
+        if one_of > 1:
+            passes, reads = 2 + 2 / one_of, 1 + 1 / one_of
         if products is not None:
             passes, reads = products[mode], 1
         cores.append(
             CoreCost(
                 plan,
-                keeps,
+                weights // itemsize if keeps else 0,
+                one_of,
                 passes,
-                passes * plan.flops + part.solve.operations,
-                (part.touched or reads * plan.entries) * data_itemsize,
+                int(passes * plan.flops) + part.solve.operations,
+                (part.touched or int(reads * plan.entries)) * data_itemsize,
                 needed + reading + (weights if keeps else 0),
                 part.solve,
                 part.grid,

@@ -6,8 +6,8 @@ added to the loss of the data.
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, replace
+from math import isfinite, sqrt
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -15,13 +15,23 @@ import numpy as np
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
+from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.device_gram import inner
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.kronecker_solve import conjugate_solve
 from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.engine.streamed_pass import Pass
 
-__all__ = ["CorePenalty", "Penalties", "Penalty", "Solve", "scaled_step", "solver_of"]
+__all__ = [
+    "CorePenalty",
+    "Descent",
+    "PartialSearch",
+    "Penalties",
+    "Penalty",
+    "Solve",
+    "scaled_step",
+    "solver_of",
+]
 
 Solve: TypeAlias = Callable[[Floats], Floats]
 
@@ -29,6 +39,8 @@ _BLOCK_NUMBERS = 1 << 18  # numbers of a core per block, so that temporaries sta
 _RIDGE_FACTOR = 2.0  # automatic ridge: its strength at one unknown per entry, squared
 _RIDGE_LEAST, _RIDGE_MOST = 0.02, 0.3  # bounds of the strength
 _RIDGE_ONSET = 4.0  # the ridge has its full strength if a quarter of the entries is missing or distrusted
+_GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # its multiples share no period with the data
+_LARGEST_FACTOR = 2.0  # over the factor that equal slices give; beyond it all slices are searched
 _LEAST_TRUSTED = 1e-3  # share of the entries
 
 
@@ -184,31 +196,106 @@ def solver_of(
     return lambda d: conjugate_solve(gram, ridge, d, mapper)
 
 
+@dataclass(frozen=True)
+class Descent:
+    """Where the data pull the rows of a core: the same for steps under any penalty.
+
+    Attributes
+    ----------
+    data : Pass
+        Over what the update looks at.
+    gradient : array
+        Rows of ``d = (W o P o (X - A S^T)) S``.
+    weights : Weights
+        W o P.
+    """
+
+    data: Pass
+    gradient: Floats
+    weights: Weights
+
+    @classmethod
+    def of(cls, data: Pass, kernel: Kernel) -> "Descent":
+        """By entries that a kernel weighs."""
+        d, weights = data.gradient(kernel)
+        return cls(data, d, weights)
+
+
+@dataclass(frozen=True)
+class PartialSearch:
+    """A line search over one of every `one_of` neighbouring slices.
+
+    The curvature of slice i is close to its share times ``<d_i, h_i>``. So the curvature of all slices is that of the
+    searched slices, times the ratio of the sums of these numbers.
+
+    Attributes
+    ----------
+    one_of : int
+        1: all slices are searched.
+    shares : array, shape (rows, 1)
+        Of the Gram matrix, as in `CorePenalty`.
+    """
+
+    one_of: int
+    shares: Floats
+
+    def of(self, d: Floats, h: Floats, mapper: Mapper = map) -> tuple[Floats, float] | None:
+        """The direction, zero for slices that are not searched, and the factor of its curvature; None: search all."""
+        if self.one_of == 1:
+            return None
+        gains = np.concatenate(list(mapper(lambda i: np.einsum("ij,ij->i", d[i], h[i]), _blocks(d))))
+        gains = gains.astype(np.float64) * self.shares[:, 0]
+        starts = np.arange(0, len(gains), self.one_of)
+        chosen = starts + (np.arange(len(starts)) * _GOLDEN % 1.0 * self.one_of).astype(np.intp)
+        chosen = chosen[chosen < len(gains)]
+        whole, part = float(gains.sum()), float(gains[chosen].sum())
+        if not 0.0 < whole <= _LARGEST_FACTOR * self.one_of * part:  # other slices outweigh these; or no descent
+            return None
+        direction = np.zeros_like(h)
+        direction[chosen] = h[chosen]
+        return direction, whole / part
+
+
 def scaled_step(
-    data: Pass, kernel: Kernel, penalty: Penalty | None = None, solve: Solve | None = None, mapper: Mapper = map
+    descent: Descent,
+    penalty: Penalty | None = None,
+    solve: Solve | None = None,
+    mapper: Mapper = map,
+    search: PartialSearch | None = None,
+    *,
+    again: bool = False,
 ) -> Floats | None:
     """The rows of a core after one scaled steepest descent step with exact line search; None if it cannot move.
 
     Parameters
     ----------
-    data : Pass
-        The pass over the entries of this update.
-    kernel : Kernel
-        Weighs the entries.
+    descent : Descent
     penalty : Penalty, optional
     solve : callable, optional
         Scales the gradient; without it the step is along the gradient itself.
     mapper : callable
         Used like `map` for independent pieces.
+    search : PartialSearch, optional
+        For a line search over some slices only.
+    again : bool
+        Whether the descent serves another step afterwards; if not, its gradient is overwritten.
     """
-    rows, blocks = data.rows, _blocks(data.rows)
-    d, weights = data.gradient(kernel)  # d = (W o P o (X - A S^T)) S
+    data, rows, d = descent.data, descent.data.rows, descent.gradient  # d = (W o P o (X - A S^T)) S
+    blocks = _blocks(rows)
+    if again:
+        d = d + 0  # a copy, in any library
     if penalty is not None:
         d = penalty.pull(d, rows)
     h = d if solve is None else solve(d)  # h = d (G + lambda I)^-1
     on_host = isinstance(h, np.ndarray)
     numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks)) if on_host else inner(d, h)
-    denominator = data.curvature(h, weights) + (0.0 if penalty is None else penalty.curvature(h))
+    part = search.of(d, h, mapper) if search is not None and on_host else None
+    if search is None or part is None:
+        denominator = data.curvature(h, descent.weights)
+    else:
+        weights = replace(descent.weights, room=None, kept=None, one_of=search.one_of)
+        denominator = part[1] * data.curvature(part[0], weights)
+    denominator += 0.0 if penalty is None else penalty.curvature(h)
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if eta == 0.0 or not isfinite(eta):
         return None

@@ -100,10 +100,8 @@ class StreamedPass:
         self._resources = resources
         self._weights_room = weights_room
         self._work: BlockWork | None = None  # here, where it is needed
-        placement = resources.placement
-        self._batches = 1
-        if placement is not None:
-            self._batches = batch_count(plan, len(self._pieces), placement.slots, placement.least_seconds)
+        self._plan = plan
+        self._batches = 1 if resources.placement is None else self._batch_count()
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
         """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights W o P; on a cluster these are not kept."""
@@ -113,7 +111,8 @@ class StreamedPass:
 
     def curvature(self, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
-        return float(sum(self._each(partial(BlockWork.curvature, weights=weights), direction)))
+        batches = self._batches if weights.one_of == 1 else self._batch_count(weights.one_of)
+        return float(sum(self._each(partial(BlockWork.curvature, weights=weights), direction, batches)))
 
     def residuals(self) -> Floats:
         """Residuals of all observed entries, as one vector: only for passes over few entries."""
@@ -134,11 +133,19 @@ class StreamedPass:
 
         return self._summed(rows()), sum(squares)
 
-    def _each(self, compute: Callable[..., Result], direction: Floats | None = None) -> Iterable[Result]:
+    def _batch_count(self, one_of: int = 1) -> int:
+        """Batches of a pass over the cluster that uses one of this number of slices; 1: the pass runs here."""
+        place, pieces = self._resources.placement, len(self._pieces)
+        return 1 if place is None else batch_count(self._plan, pieces, place.slots, place.least_seconds, one_of)
+
+    def _each(
+        self, compute: Callable[..., Result], direction: Floats | None = None, count: int | None = None
+    ) -> Iterable[Result]:
         """What every piece contributes, in the order of the pieces; `compute` is a method of `BlockWork`."""
         placement = self._resources.placement
-        if placement is not None and self._batches > 1:
-            batches = split_pieces(self._pieces, self._batches, self.rows, direction)
+        count = self._batches if count is None else count
+        if placement is not None and count > 1:
+            batches = split_pieces(self._pieces, count, self.rows, direction)
             return chain.from_iterable(placement.map(work_on_batch, (self._inputs, compute), batches))
         if self._work is None:
             self._work = BlockWork(self._source, self._inputs, self.rows, self._resources)

@@ -47,12 +47,12 @@ class Batch:
     direction: Floats | None
 
 
-def batch_count(plan: CorePlan, pieces: int, slots: int, least_seconds: float = LEAST_SECONDS) -> int:
+def batch_count(plan: CorePlan, pieces: int, slots: int, least_seconds: float = LEAST_SECONDS, one_of: int = 1) -> int:
     """Number of batches of a pass for this number of slots; 1: sending would not pay.
 
     A batch has to take `least_seconds`, by estimate.
     """
-    seconds = 2 * plan.seconds + plan.entries * ENTRY_SECONDS
+    seconds = (2 * plan.seconds + plan.entries * ENTRY_SECONDS) / one_of  # of the slices that are used
     return max(1, min(pieces, int(seconds / least_seconds), _BATCHES_A_SLOT * slots))
 
 

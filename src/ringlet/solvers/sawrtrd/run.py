@@ -98,5 +98,5 @@ def resumed_state(algorithm: Algorithm, like: FitState, saved: RunState) -> FitS
         raise FormatError("'penalties.width' of the state is zero")
     rank = tuple(before for before, _ in bonds)
     plan = algorithm.settings.plan_of(algorithm.problem, rank, algorithm.beside)
-    last_gram = algorithm.engine.resources.grams(state.cores).unfolding_gram(len(shape) - 1)
+    last_gram = algorithm.grams(state).unfolding_gram(len(shape) - 1)
     return replace(state, plan=plan, last_gram=last_gram)

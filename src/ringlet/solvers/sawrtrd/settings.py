@@ -69,7 +69,8 @@ class AWRTRD(RobustRing):
         `ridge` and no `smooth`, which are relative to that matrix.
     solve : {"auto", "exact"}
         How the linear system of a core between two wide bonds is solved. "auto" makes a few steps of conjugate
-        gradients, without forming the Gram matrix. "exact" always factors that matrix, as the paper does.
+        gradients, without forming the Gram matrix. "exact" always factors that matrix, as the paper does. With "auto"
+        the step length of an update of eight million entries or more is found from a part of its slices.
     dtype : dtype, optional
         float32 or float64. By default float32 for data that it holds exactly (whole numbers of up to 16 bits, float32)
         and float64 for all others.

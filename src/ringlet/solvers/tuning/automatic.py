@@ -123,7 +123,10 @@ class PathRun:
         state = replace(algorithm.with_cores(now.state, cores), penalties=start.penalties)
         coarse = path.trials.candidate(state, now.report)
         if path.trials.compare(coarse, now).certainty > self._policy.sure:
-            self._path = rules.sized(replace(path, now=coarse, best=coarse))
+            path = rules.sized(replace(path, now=coarse, best=coarse))
+            if rules.entries.outdated(path):  # a kernel, which begins wide, would take the ring away from right entries
+                path = rules.entries.judged(path, 0)
+            self._path = path
 
     def sweep(self, number: int) -> SweepReport:
         """One round: a sweep, and what follows from it."""

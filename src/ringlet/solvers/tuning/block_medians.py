@@ -1,4 +1,4 @@
-"""Data made coarse by medians of blocks, where they are smooth, and cores of the coarse data made fine again."""
+"""Medians of blocks of smooth data, and cores of the data from cores of these medians."""
 
 from collections.abc import Sequence
 from math import prod
@@ -14,16 +14,16 @@ __all__ = ["block_medians", "interpolated", "medians", "smooth_modes"]
 
 _TESTED_ENTRIES = 1 << 19
 _NEAR = 2  # slices apart
-_SMOOTH = 0.6  # share of entries that have to be nearer in value to one so near than to one anywhere
+_SMOOTH = 0.6  # share of entries whose value must be nearer to that of a close entry than of a random one
 _FEWEST = 50  # entries: fewer do not show whether a mode is smooth
 _SLAB_ENTRIES = 1 << 21
 
 
 def smooth_modes(source: Source, modes: Sequence[int], seed: int) -> list[int]:
-    """Those of the modes along which entries are more like a near one than like one anywhere.
+    """The modes along which entries resemble a close entry more than a random one.
 
-    Of entries drawn at random it is counted how often the one two slices on is nearer in value than one of a random
-    slice. Along a mode without order that is a matter of chance, and wrong entries move the share towards chance.
+    For random entries it counts how often the entry two slices further is nearer in value than one of a random slice.
+    Along a mode without order this happens by chance, and wrong entries move the share towards chance.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def medians(values: NDArray[Any], factors: Sequence[int]) -> NDArray[Any]:
 
 
 def interpolated(values: NDArray[Any], axis: int, index: NDArray[np.intp], factor: int) -> NDArray[Any]:
-    """Values at these slices, where there is one for every block of `factor`, on lines between the blocks' centres.
+    """Values at these slices, interpolated between the centres of blocks of `factor` slices, which have one value each.
 
     Examples
     --------

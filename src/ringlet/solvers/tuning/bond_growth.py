@@ -1,4 +1,4 @@
-"""Bonds that grow from rung to rung of a path, where held-out entries promise most for their size."""
+"""Bonds grow from rung to rung of a path: those with the largest gain at held-out entries for their size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +18,8 @@ from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 
 __all__ = ["BondGrowth", "equalise_bond", "sides", "widen", "with_features"]
 
-_REFITS = 8  # sweeps in which narrower bonds of exact data have to show that they do, too
-_RESTS = 2  # the same of those that have to reach a target
+_REFITS = 8  # sweeps after which narrower bonds of exact data must be as good
+_RESTS = 2  # the same for fits that have to reach a target
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class BondGrowth:
     policy: TuningPolicy
 
     def next_rank(self, rank: tuple[int, ...]) -> tuple[int, ...]:
-        """All bonds wider that may be."""
+        """The path with all bonds wider that may grow."""
         options = self._wider_ranks(rank)
         return tuple([options[bond][bond] if bond in options else width for bond, width in enumerate(rank)])
 
     def grown(self, path: Path, number: int) -> Path:
-        """The path at the ring of the next rung; as it was, if no bond may grow or there is no room for a larger ring.
+        """The path with the ring of the next rung; unchanged, if no bond may grow or a larger ring is not allowed.
 
-        Every bond that may grow is tried by itself. The one that gains most for its size grows, and those that promise
-        nearly as much. If none gains, the best one grows all the same: a path goes on. What sweeps bring without wider
-        bonds, by the last one, is no gain of a bond.
+        Every bond that may grow is tried alone. The one with the largest gain for its size grows, and so do those with
+        nearly the same gain. If none gains, the best one grows, because a path goes on. The gain of a sweep without
+        wider bonds, as in the last one, is subtracted.
         """
         trials, now, found, promises = path.trials, path.now, {}, {}
         options = self._wider_ranks(now.state.plan.rank)
@@ -66,7 +66,7 @@ class BondGrowth:
     def _together(
         self, trials: Trials, now: Candidate, found: dict[int, Candidate], promises: dict[int, float]
     ) -> Candidate:
-        """All bonds wider that promise about as much as the best one."""
+        """Widen all bonds that gain about as much as the best one."""
         best, *others = sorted(found, key=lambda bond: -promises[bond])
         cores, rank = found[best].state.cores, found[best].state.plan.rank
         for bond in others:
@@ -103,12 +103,12 @@ class BondGrowth:
         return parameters(self.shape, rank) <= self.most
 
     def trimmed(self, path: Path, number: int) -> Path:
-        """The path without the weakest parts of bonds, as far as held-out entries do not miss them."""
+        """The path without the weakest parts of bonds, if the error at held-out entries does not increase."""
         trials, best, kept = path.trials, path.now, path.now
         if not best.residuals.size:  # nothing is held out
             return path
         for bond in sorted(range(len(self.shape)), key=lambda bond: -best.state.plan.rank[bond]):
-            missed, width = 0, kept.state.plan.rank[bond] - 1  # the widest bond that is too narrow, and one that may be
+            missed, width = 0, kept.state.plan.rank[bond] - 1  # widest too narrow bond, and a candidate
             while missed < width:
                 thinner = trials.with_cores(kept, _with_narrower_bond(kept.state.cores, bond, width))
                 sweeps = _REFITS if trials.error(kept) < self.policy.exact else _RESTS if self.choice.psnr else 0
@@ -167,7 +167,7 @@ def widen(cores: Sequence[Core], bond: int, width: int, rng: np.random.Generator
 def equalise_bond(cores: Sequence[Core], bond: int, start: int) -> list[Core]:
     """Cores of the same tensor: from index `start` of the bond on, both sides are of the same size.
 
-    Penalties hold back what is small in the other core: without this, new features stay so for many sweeps.
+    Penalties keep features small if they are small in the other core: without this, new ones would grow slowly.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def equalise_bond(cores: Sequence[Core], bond: int, start: int) -> list[Core]:
 def with_features(cores: Sequence[Core], bond: int, found: Sequence[Core]) -> list[Core]:
     """Cores of the same tensor with the bond as wide as in `found`.
 
-    The later core gets the features that it has there, the first one zeros: it is the next to be updated.
+    The later core gets its features from `found`, the first one zeros, because it is updated next.
 
     Examples
     --------
@@ -207,7 +207,7 @@ def with_features(cores: Sequence[Core], bond: int, found: Sequence[Core]) -> li
 
 
 def _with_narrower_bond(cores: Sequence[Core], bond: int, width: int) -> list[Core]:
-    """Cores with one bond of this width: its weakest directions are left out."""
+    """Cores with one bond of this width, without its weakest directions."""
     cut = canonical_bond(cores, bond)
     cut[bond - 1] = cut[bond - 1][:, :, :width]
     cut[bond] = cut[bond][:width]
@@ -215,7 +215,7 @@ def _with_narrower_bond(cores: Sequence[Core], bond: int, width: int) -> list[Co
 
 
 def _extended(core: Core, bond: int, mode: int, features: Core) -> Core:
-    """The core with features appended along the bond; where they lack entries these are zero."""
+    """The core with features appended along the bond; features without an entry are zero there."""
     core = _bond_first(core, bond, mode)
     more = np.zeros((len(features), *core.shape[1:]), core.dtype)
     more[:, :, : features.shape[2]] = features

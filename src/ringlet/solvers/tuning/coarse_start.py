@@ -23,7 +23,6 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.run import RobustSnapshot
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.solvers.tuning.tuned_parameters import refined
 from ringlet.sources import ArraySource
 
 __all__ = ["CoarseStart", "coarse_start"]
@@ -86,7 +85,7 @@ def coarse_start(
     cores = [interpolated(np.asarray(core), 1, np.arange(length), factor) for core, length, factor in sizes]
     if not all(map(np.any, cores)):  # medians of zero, of sparse data: no fit can start from there
         return None
-    return CoarseStart(TensorRing(cores), refined(found.penalties, factors))
+    return CoarseStart(TensorRing(cores), replace(found.penalties, width=1.0))  # the rule's kernel width
 
 
 def _factors(policy: TuningPolicy, solver: RobustRing, problem: Problem) -> tuple[int, ...] | None:

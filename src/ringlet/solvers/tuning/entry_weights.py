@@ -60,11 +60,15 @@ class EntryWeights:
             return False
         return (last == inf or 20 * log10(last / error) >= self.policy.rejudging_db) and self._in_time(path)
 
+    @property
+    def large(self) -> bool:
+        """Whether there are so many entries that a last ring is not swept on for long."""
+        return prod(self.held.whole.source.shape) > self.policy.last_judging_entries
+
     def may_judge_last(self, path: Path) -> bool:
         """Whether entries are judged once more before the last sweeps."""
         whole, policy = self.held.whole, self.policy
-        small = prod(whole.source.shape) <= policy.last_judging_entries
-        most = policy.judgements if whole.choice is None else int(small)
+        most = policy.judgements if whole.choice is None else int(not self.large)
         return self.judge is not None and path.at.judgements < most and self._in_time(path)
 
     def may_judge_finally(self, path: Path) -> bool:
@@ -72,7 +76,7 @@ class EntryWeights:
         judge, whole = self.judge, self.held.whole
         if judge is None or not judge.at_once or whole.choice is None or self.held.guided:
             return False
-        return path.judgement is not None and prod(whole.source.shape) > self.policy.last_judging_entries
+        return path.judgement is not None and self.large
 
     def may_begin_again(self, path: Path, began: float) -> bool:
         """Whether another path is tried: small data in which entries are doubted, and time for as long a fit again."""
@@ -132,30 +136,35 @@ class EntryWeights:
             may_change = policy.readmits and path.at.counting is Counting.BELIEVED and judgement.doubts
         if not may_change:
             return path
-        start, changed, found = replace(path.now.state, narrowest=0.0), self.counted(path, counting), []
+        changed = self.counted(path, counting)
         algorithm = changed.trials.algorithm
         survey, far = algorithm.problem.survey, _HOPELESS * algorithm.scale.data_range
         if counting is Counting.ALIKE and survey.maximum - survey.minimum >= far:
             return path
-        for one in (path, changed):
-            now = one.trials.swept(start, number, Trial.COUNTING, policy.counting_sweeps)
+        start = replace(path.now, state=replace(path.now.state, narrowest=0.0))
+        usual, other = replace(path, now=start), replace(changed, now=start)
+        lead = self._lead(other, usual)
+        for trial in range(Trial.COUNTING, Trial.COUNTING + policy.counting_sweeps):
+            usual = replace(usual, now=usual.trials.swept(usual.now.state, number, trial))
+            if judgement is None or lead >= -policy.sure:  # else more sweeps do not change that
+                other = replace(other, now=other.trials.swept(other.now.state, number, trial))
+                lead = self._lead(other, usual)
+        for one in (usual, other):
             one.trials.algorithm.engine.close()
-            found.append(replace(one, now=now))
-        usual, other = found
-        return other if self._better(other, usual) else usual
+        return other if lead > 0 else usual
 
-    def _better(self, other: Path, usual: Path) -> bool:
-        """Whether another way to count entries is so much better than the usual one that the path takes it.
+    def _lead(self, other: Path, usual: Path) -> float:
+        """By how much another way to count entries is better than the usual one, less what a path that takes it asks.
 
         The error at all held-out entries decides, the doubted ones included: wrong entries cannot be predicted, and a
-        ring that has learned some is worse at all others.
+        ring that has learned some is worse at all others. In dB before a judgement, in standard errors after it.
         """
         policy, judgement = self.policy, usual.judgement
         if judgement is None:
-            return usual.trials.compare(other.now, usual.now).gain >= policy.least_squares_gain_db
+            return usual.trials.compare(other.now, usual.now).gain - policy.least_squares_gain_db
         residuals = other.now.residuals, usual.now.residuals
         certainty = self.unjudged.certainty_with_doubted(*residuals, judgement.weights)
-        return certainty > (policy.sure if other.at.counting is Counting.WEIGHED else -policy.no_worse)
+        return certainty - (policy.sure if other.at.counting is Counting.WEIGHED else -policy.no_worse)
 
     def counted(self, path: Path, counting: Counting) -> Path:
         """Go on with the entries that count; in the last sweeps those that were held out are among them."""

@@ -1,4 +1,4 @@
-"""Held-out entries: which of the observed entries a fit never sees, decided from index and seed alone."""
+"""Held-out entries: observed entries that a fit does not use, chosen by index and seed only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _WANTED = 20_000  # held-out entries
 _SHARE_LEAST, _SHARE_MOST = 0.02, 0.06  # of the observed entries, held out
 _FEWEST, _SHARE_UTMOST = 1000, 0.2  # held-out entries of little data, and the largest share of these
 _TOO_FEW = 50  # observed entries: of fewer none are held out
-_MOSTLY = 0.5  # of the missing entries: if more are missing together with others, some are held out together
+_MOSTLY = 0.5  # share of the missing entries: if more are missing in groups, groups are held out, too
 _PROBES = 4  # random subtensors of large data in which held-out entries are looked up
 _MASK_ENTRIES = 1 << 24  # entries of data in memory up to which a mask of the held-out ones is made once
 _DRAWN_AT_ONCE = 1 << 16  # entries for which the mask is computed at a time: they stay in the cache
@@ -32,7 +32,7 @@ _DRAWN_AT_ONCE = 1 << 16  # entries for which the mask is computed at a time: th
 
 @dataclass(frozen=True)
 class HoldoutMask:
-    """Which entries are held out; for every entry it is computed from its index and the seed alone.
+    """Which entries are held out: a function of the index of an entry and the seed.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class HoldoutMask:
     threshold : int
         Mixed numbers below it are drawn.
     together : tuple of int
-        Modes along which entries are missing together. Where there are some, half of the entries are drawn together.
+        Modes along which entries are missing together. If there are any, half of the entries are drawn in such groups.
     """
 
     tables: tuple[NDArray[np.uint32], ...]
@@ -102,7 +102,7 @@ class HiddenSource(WrappingSource):
 
 
 def holdout_memory(shape: Sequence[int], *, stored: bool) -> int:
-    """Bytes that holding entries out takes: a mask of data in memory, a subtensor of the data and its model."""
+    """Bytes that held-out entries take: a mask of data in memory, a subtensor of the data and its model."""
     entries = prod(shape)
     mask = 0 if stored or entries > _MASK_ENTRIES else entries
     return mask + min(entries, _PROBE_ENTRIES) * _PROBE_BYTES
@@ -120,7 +120,7 @@ def hide(source: Source, mask: HoldoutMask) -> Source:
 def choose_mask(source: Source, observed: int, seed: int, *, together: bool = True) -> tuple[HoldoutMask, list[Index]]:
     """The entries to hold out, and the subtensors in which they are looked up; `observed` counts what the source has.
 
-    Where most are missing `together` with others, some are held out together.
+    If most entries are missing `together` with others, some are held out together.
     """
     shape = source.shape
     entries = prod(shape)
@@ -138,9 +138,9 @@ def choose_mask(source: Source, observed: int, seed: int, *, together: bool = Tr
 
 
 def _missing_together(source: Source, blocks: Sequence[Index], missing: float) -> tuple[int, ...]:
-    """Modes along which most of what is missing is missing whole, as the colours of a pixel; two others are left.
+    """Modes along which most missing entries are missing as a whole, such as the colours of a pixel; two others remain.
 
-    A share of `missing` is. What would be missing whole if single entries were lost by chance does not count.
+    `missing` is the missing share. Groups that single losses form by chance do not count.
     """
     order = len(source.shape)
     whole, lost = np.zeros(order), np.zeros(order)  # beyond chance

@@ -1,10 +1,10 @@
-"""Guides for large holes: a few missing entries far from all others, taken from their coarse surroundings.
+"""Guides for large holes: values for a few missing entries far from all others, from their coarse surroundings.
 
 Entries in the middle of a hole do not determine a ring, nor do their neighbours: many rings fit the rest equally
 well, and the one that is found may be far off there. Some of these entries are given values, by medians of ever larger
-blocks. They are used like observed ones, and like those they lose their weight where the ring knows better.
+blocks. They are used like observed entries, and lose their weight where the ring disagrees with them.
 
-They do harm where the rest of the data predicts better than the surroundings do: the missing bands of a pixel follow
+They do harm if the rest of the data predicts better than the surroundings: the missing bands of a pixel follow
 from its other bands. So boxes of known blocks are hidden, predicted in both ways, and compared.
 """
 
@@ -27,11 +27,11 @@ from ringlet.sources.dtypes import as_dtype
 __all__ = ["guide_holes"]
 
 _SIDE = 3  # slices of the smallest blocks: those without an observed entry, two and more together, are holes
-_RARE = 1e-3  # share of blocks; fewer holes are left alone
+_RARE = 1e-3  # share of blocks; fewer holes get no guides
 _FAR = 4  # quartile ranges from the middle: medians further off are not used
 _SHARE = 0.3  # of the entries in holes become guides
 _TESTED = 0.1  # share of the known blocks that is hidden to see what predicts them
-_FEWEST = 30  # hidden blocks: fewer do not show which way is better
+_FEWEST = 30  # hidden blocks: fewer do not show which prediction is better
 _ROUNDS = 3  # in which the effects of slices settle
 _LARGEST = 1 << 30  # bytes of data that are copied for it,
 _ROOM = 4  # times the data must fit into a memory budget
@@ -39,13 +39,13 @@ _SLAB_ENTRIES = 1 << 19
 
 
 def guide_holes(source: Source, seen: Source, seed: int, budget: int | None = None) -> Source:
-    """The source with guides in its holes, where it is in memory and has large ones along smooth modes.
+    """The source with guides in its holes, if it is in memory and has large holes along smooth modes.
 
     Parameters
     ----------
     source : Source
     seen : Source
-        The same, less what guides may not be made from.
+        The same, without entries that guides must not use.
     seed : int
     budget : int, optional
         Bytes that the fit may take.
@@ -93,7 +93,7 @@ def _beside(blocks: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _slices_say_more(found: NDArray[Any], smooth: Sequence[int], seed: int) -> bool:
-    """Whether known boxes, as large as the missing ones, follow from their slices better than from what is around."""
+    """Whether their slices predict known boxes, as large as the missing ones, better than their surroundings do."""
     hidden = boxes_like_missing(np.isnan(found), _TESTED, stream(seed, Purpose.GUIDES, 1))
     if np.count_nonzero(hidden) < _FEWEST:
         return False
@@ -134,7 +134,7 @@ def _filled(values: NDArray[Any], smooth: Sequence[int]) -> NDArray[Any]:
 def _with_guides(
     source: ArraySource, filled: NDArray[Any], holes: NDArray[np.bool_], sides: Sequence[int], seed: int
 ) -> ArraySource:
-    """The source, some entries of its holes taken from the coarse array."""
+    """The source, with some entries of its holes from the coarse array."""
     array = np.array(source.array)
     mask, masked = (None if flags is None else flags.copy() for flags in (source.mask, source.masked))
     rng = stream(seed, Purpose.GUIDES)

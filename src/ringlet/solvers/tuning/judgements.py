@@ -19,20 +19,20 @@ __all__ = ["LEAST_BELIEVED", "TRUSTED", "BelievedSource", "Judgement", "Kept", "
 TRUSTED = 0.5  # least probability of being right
 LEAST_BELIEVED = 0.2  # share of the observed entries: if fewer are, all count
 
-# Which entries of a block, with the axes in the given order, are believed, or may be right all the same.
+# Which entries of a block, with the axes in the given order, are trusted, or may still be right.
 Kept: TypeAlias = Callable[[Block, tuple[int, ...] | None], NDArray[np.bool_]]
 
 
 class Judgement(Protocol):
-    """How far every entry of a tensor is trusted.
+    """The trust in every entry of a tensor.
 
-    An entry is believed from a probability of being right of `TRUSTED` on. One with a smaller probability is doubted,
-    and one with none is wrong, or is not observed.
+    An entry is trusted if it is right with a probability of at least `TRUSTED`. With a smaller one it is doubted, and
+    with probability zero it is wrong, or not observed.
     """
 
     @property
     def doubts(self) -> bool:
-        """Whether there are doubted entries, as far as that is known."""
+        """Whether there are doubted entries, as far as is known."""
         ...
 
     def weights(self, block: Block) -> NDArray[np.float32]:
@@ -42,18 +42,18 @@ class Judgement(Protocol):
     def counted(self, problem: Problem, *, doubted: bool) -> Problem:
         """The problem without the entries that are wrong, and without doubted ones unless `doubted` is True.
 
-        As it was if hardly any entry would be left.
+        Unchanged if hardly any entry would remain.
         """
         ...
 
     def state(self) -> RunState:
-        """What a judge needs to judge the same again."""
+        """What a judge needs to repeat the judgement."""
         ...
 
 
 @dataclass(frozen=True)
 class BelievedSource(WrappingSource):
-    """A source in which entries that are not to count are missing."""
+    """A source in which entries that do not count are missing."""
 
     kept: Kept
 

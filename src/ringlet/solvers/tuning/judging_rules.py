@@ -1,4 +1,4 @@
-"""From the probabilities that entries are right to their weights: events, and what does no harm, are trusted."""
+"""From the probabilities that entries are right to their weights: events and harmless entries are trusted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from ringlet.sources import Source
 __all__ = ["DOUBTFUL", "MOST_DOUBTED", "JudgedPart", "beside_ring", "doubted_share"]
 
 MOST_DOUBTED = 0.25  # share of the entries that may be wrong without taking one of few values
-DOUBTFUL = np.float32(1e-6)  # least weight of an entry that may be right all the same
-_CLOSE = 0.005  # of the data's range: an entry that the ring comes so near does no harm, wrong or right
+DOUBTFUL = np.float32(1e-6)  # least weight of an entry that may still be right
+_CLOSE = 0.005  # of the data's range: an entry so near to the ring does no harm, right or wrong
 _WHOLE = 0.6  # share of the entries of a fibre that are doubted if it is unlike all others as a whole,
 _CHANCE = 0.01  # and the greatest expected number of such fibres if entries were doubted at random
-_DEAD = 0.1  # of what the ring varies by along a fibre: one that varies less is dead, and no event
+_DEAD = 0.1  # share of the ring's variation along a fibre: a fibre that varies less is dead
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class JudgedPart:
     known : bool array
         Which entries are observed.
     atoms : bool array
-        Which take one of the few values of wrong ones.
+        Which have one of the few values that wrong entries take.
     weights : float32 array
         Probability of being right; 0 where nothing is observed.
     """
@@ -57,11 +57,11 @@ class JudgedPart:
         return self.known & (self.weights < TRUSTED) & ~self.atoms
 
     def with_events(self, share: float, parts: int = 1) -> "JudgedPart":
-        """The same with fibres believed that are wrong as a whole.
+        """The same, with fibres trusted in which nearly all entries are doubted.
 
-        A day on which everything is unlike all other days is no error: more of its entries are doubted than chance
-        would have it. Entries that take one of the few values of wrong ones stay wrong, and so do those that hardly
-        vary where the ring does: a detector is dead.
+        A day that differs from all others as a whole is no error: more of its entries are doubted than by chance.
+        Entries with one of the few values of wrong ones stay wrong. So do fibres that hardly vary where the ring
+        does: their detector is dead.
 
         Parameters
         ----------
@@ -93,8 +93,8 @@ class JudgedPart:
         """The weights that a fit uses.
 
         They are 0 where nothing is observed, and where an entry takes one of the few values of wrong ones and is not
-        trusted. Others that are not trusted may be right all the same, far from what the ring can describe yet: they
-        have at least a tiny weight.
+        trusted. Others that are not trusted may be right, but far from what the ring can describe yet: they have at
+        least a tiny weight.
         """
         weights, known, atoms = self.weights, self.known, self.atoms
         weights = np.where(atoms, weights * (weights >= TRUSTED), np.maximum(weights, known * DOUBTFUL))

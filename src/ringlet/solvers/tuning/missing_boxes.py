@@ -1,4 +1,4 @@
-"""Boxes in which nothing is known: how large they are, and boxes of these sizes where something is."""
+"""Boxes in which nothing is known: their sizes, and boxes of the same sizes in known places."""
 
 from math import ceil
 
@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 __all__ = ["box_around", "boxes_like_missing"]
 
-_ANCHORS = 40  # places without data around which boxes are sought
+_ANCHORS = 40  # places without data that are searched for boxes
 _STEPS = 32  # in which a box can grow as long as a mode
-_LONGEST = 0.6  # of a mode: longer boxes leave next to nothing of its fibres
+_LONGEST = 0.6  # share of a mode: longer boxes leave almost nothing of its fibres
 _KNOWN = 0.6  # least known share of a box
 _TRIES = 200
 
 
 def box_around(missing: NDArray[np.bool_], place: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The box around a missing place that grows by turns along all modes, both ways, while all in it is missing.
+    """The box around a missing place: it grows along all modes in turn, both ways, while everything in it is missing.
 
     Examples
     --------
@@ -43,13 +43,13 @@ def box_around(missing: NDArray[np.bool_], place: NDArray[np.intp]) -> tuple[NDA
 
 
 def boxes_like_missing(missing: NDArray[np.bool_], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """What lies in boxes of the sizes of missing ones, at random places of which most is known.
+    """Entries in boxes of the sizes of missing ones, at random places of which most is known.
 
     Parameters
     ----------
     missing : array of bool
     share : float
-        Of what is known that should be in the boxes.
+        Share of the known entries that should be in the boxes.
     rng : numpy.random.Generator
 
     Returns

@@ -1,4 +1,4 @@
-"""Small arrays for the tiles of a tensor, of which there may be more than memory holds."""
+"""Small arrays for the tiles of a tensor, which together may exceed the memory."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ __all__ = ["PackedTiles"]
 class PackedTiles:
     """Arrays of bytes by the number of a tile: in memory while there is room, then in a temporary file.
 
-    What cannot be written is forgotten, and has to be made again.
+    Arrays that cannot be written are dropped, and have to be made again.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class PackedTiles:
         return found if found.size == size else None
 
     def put(self, number: tuple[int, ...], content: NDArray[np.uint8]) -> None:
-        """Keep the bytes of a tile."""
+        """Store the bytes of a tile."""
         if content.nbytes <= self.room:
             self.room -= content.nbytes
             self._held[number] = content

@@ -94,6 +94,8 @@ class PathRules:
         if larger is not path:
             return self.sized(larger.moved(sweeps=0, gain=0.0))
         best = replace(path, now=path.best).moved(phase=Phase.POLISHING, sweeps=0, gain=0.0, idle=0)
+        if self.entries.large:  # sweeps are dear: what is to be tried again is tried in the first ones
+            best = self._untuned(best).moved(tuned_at=path.trials.error(best.now))
         other = Counting.ALIKE if path.judgement is None else Counting.WEIGHED
         return self.sized(self.entries.recounted(best, number, other))
 

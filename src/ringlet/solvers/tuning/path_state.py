@@ -1,4 +1,4 @@
-"""Where on its path an automatic fit is."""
+"""The state of an automatic fit on its path."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,24 +21,24 @@ __all__ = ["Counting", "Path", "PathState", "Phase", "rungs_by_name", "saved_run
 
 
 class Counting(IntEnum):
-    """Which entries count, and how; after a judgement none that take one of the few values of wrong ones."""
+    """Which entries count, and how. After a judgement none counts that has one of the few values of wrong ones."""
 
-    WEIGHED = 0  # all, weighed by a kernel
+    WEIGHED = 0  # all, with weights of a kernel
     ALIKE = 1  # all, by least squares
-    BELIEVED = 2  # only those that are believed, by least squares
+    BELIEVED = 2  # only trusted ones, by least squares
 
 
 class Phase(IntEnum):
-    """Where on its path a fit is."""
+    """The part of the path."""
 
     GROWING = 0  # from rung to rung
-    POLISHING = 1  # at the best rung, or at a given rank, until the validation error falls no more
+    POLISHING = 1  # at the best rung, or at a given rank, until the validation error stops falling
     CLOSING = 2  # with all entries
 
 
 @dataclass(frozen=True)
 class PathState:
-    """What the next round depends on, beside the rings.
+    """What the next round depends on, except for the rings.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ class PathState:
     judged_at : float
         Robust validation error when entries were judged last, in data ranges; infinite if they have not been.
     tuned_at : float
-        Validation error when all penalties were begun to be tried last, in data ranges.
+        Validation error when the last round of all penalties began, in data ranges.
     judgements : int
-        How often entries have been judged at a given rank.
+        Number of judgements at a given rank.
     counting : Counting
     restarted : bool
         Whether other starts of a given rank have been tried.
@@ -98,7 +98,7 @@ class Path:
     honest : tuple of arrays
         The cores before the sweeps with all entries; empty until then.
     judged : Judged or None
-        What was made of all entries beside the honest ring, for those who look at neighbours after the fit.
+        The judgement of all entries by the honest ring, for restored entries after the fit.
     """
 
     at: PathState

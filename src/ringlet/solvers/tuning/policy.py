@@ -93,7 +93,8 @@ class TuningPolicy:
         Large data are not judged if that takes longer than the fit may: about this time for an entry.
     last_judging_entries : int
         Data with no more entries are judged once more at the end of a path, and swept on until they settle again. More
-        entries are judged right before the last sweeps: what is found serves those who look at neighbours later.
+        entries are judged right before the last sweeps: what is found serves those who look at neighbours later. There
+        penalties are tried again as soon as the best rung is taken up, not when it has settled.
     first_sweeps : int
         Sweeps of a given rank after which a kernel has narrowed far enough to be compared with least squares.
     judgements : int

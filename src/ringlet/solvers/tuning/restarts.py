@@ -15,19 +15,19 @@ from ringlet.solvers.tuning.trials import Candidate, Trial, Trials
 
 __all__ = ["begun_anew"]
 
-_WIDEST = 8  # bonds up to which restarts are tried: fits with wider ones do not stand still, and cost more
+_WIDEST = 8  # bonds up to which restarts are tried: fits with wider ones do not stall, and cost more
 _PROBING = 6  # sweeps with wider bonds
-_SWAMP = 4.0  # dB that these gain if the fit stood still in a swamp
-_ATTEMPTS, _SWEEPS = 6, 12  # fresh starts, and the sweeps that each gets to show that it leads elsewhere:
-_REACHED = 1 / 3  # it has to gain this part of what wider bonds did
+_SWAMP = 4.0  # dB that wider bonds gain if the fit was stalled in a swamp
+_ATTEMPTS, _SWEEPS = 6, 12  # new starts, and the sweeps of each, after which
+_REACHED = 1 / 3  # it must have gained this share of the gain of wider bonds
 
 
 def begun_anew(path: Path, number: int, penalties: Penalties) -> Path:
-    """The path from another start, if a fit of a given rank stands still in a swamp; otherwise as it was.
+    """The path from another start, if a fit of a given rank is stalled in a swamp; otherwise unchanged.
 
-    In a swamp every core is about the best one for the others, but the ring is far from the best one. Bonds that are
-    wider by one lead out of it in a few sweeps, whereas a ring that has shown what its rank can do gains little by
-    them. The given rank does not allow those, but other random starts lead elsewhere.
+    In a swamp every core is nearly optimal for the others, but the ring is far from the best one. Bonds that are wider
+    by one then gain much in a few sweeps; a ring that is nearly the best of its rank gains little by them. The given
+    rank does not allow wider bonds, but other random starts may avoid the swamp.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def begun_anew(path: Path, number: int, penalties: Penalties) -> Path:
 
 
 def _widened(trials: Trials, best: Candidate) -> FitState | None:
-    """The same ring with every bond wider by one that may be; None if there are none, or they are wide already."""
+    """The same ring with every bond wider by one that can be; None without such bonds, or if they are wide already."""
     cores: Sequence[Core] = best.state.cores
     shape, rank = [core.shape[1] for core in cores], best.state.plan.rank
     limits = bond_limits(shape, [bond + 1 for bond in rank])

@@ -1,4 +1,4 @@
-"""The present model of an automatic fit, and what it knows of its entries."""
+"""The present model of an automatic fit, and its judgement of entries."""
 
 from dataclasses import dataclass, field
 
@@ -22,9 +22,9 @@ class AutomaticSnapshot(RobustSnapshot):
     unseen : Unseen
         Which these are.
     judged : bool
-        Whether entries are judged by their neighbours, not by the kernel.
+        Whether neighbours judge the entries, not the kernel.
     judged_beside : Judged or None
-        The judgement of all entries beside the honest ring, if they were judged by it.
+        The judgement of all entries by the honest ring, if there is one.
     """
 
     path: tuple[Rung, ...] = field(kw_only=True)

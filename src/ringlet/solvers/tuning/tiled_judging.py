@@ -1,9 +1,9 @@
-"""Judgements of data that are too large to be judged at once: learned in some windows, made tile by tile.
+"""Judgements of data that are too large to be judged at once: learned in some windows, applied tile by tile.
 
 The weight of an entry depends on the data, on the ring that judges, and on a tiling that follows from the shape and
-the chunks. The order in which tiles are judged makes no difference, nor which worker judges them. Tiles of a store are
-judged when entries of them are read for the first time; arrays in memory, of which every update reads some entries
-everywhere, are judged at once.
+the chunks. It does not depend on the order in which tiles are judged, nor on the worker. Tiles of a store are judged
+when their entries are read for the first time. All tiles of arrays in memory are judged at once, because every update
+reads entries everywhere.
 """
 
 from collections.abc import Sequence
@@ -37,23 +37,23 @@ __all__ = ["TileSizes", "TiledJudgement", "judge_tiles", "tiled_judging_memory"]
 # tiles would mostly be halo, as along four modes, it is the first with which a tile looks at no more than
 # `_MOST_OVERHEAD` entries for each of its own.
 _HALOS, _MOST_OVERHEAD = (5, 3, 2, 1, 0), 2.0
-_LARGE = 1.5  # tiles of a store grow beyond its chunks while they look at more
+_LARGE = 1.5  # tiles of a store grow beyond its chunks while their overhead is larger
 _ENTRY_BYTES, _BYTES = 100, 32_000_000  # of memory that judging a window or tile takes
-_ROOM = 1 << 28  # bytes of memory for what is believed of a store; the rest goes to a temporary file
+_ROOM = 1 << 28  # bytes of memory for the verdicts of a store; the rest goes to a temporary file
 _DOUBTED, _BELIEVED = 1, 2  # codes of entries; 0 is wrong, or not observed
 _WEIGHTS = np.array([0, DOUBTFUL, 1], np.float32)  # of these codes
 
 
 @dataclass(frozen=True)
 class TileSizes:
-    """How much is looked at together. Bits depend on it, so fits use one for all data.
+    """Entries that are read together. The bits depend on it, so all fits use the same numbers.
 
     Attributes
     ----------
     window : int
         Entries of all windows together in which a judgement is learned.
     most, least : int
-        Entries that a tile looks at; fewer are slow.
+        Entries that a tile reads; fewer are slow.
     """
 
     window: int = 1 << 20
@@ -62,7 +62,7 @@ class TileSizes:
 
 
 def tiled_judging_memory(shape: Sequence[int], *, stored: bool) -> int:
-    """Bytes that a judgement by tiles takes, beside the data."""
+    """Bytes that a judgement by tiles takes in addition to the data."""
     entries = prod(shape)
     work = min(entries, max(TileSizes.window, TileSizes.most)) * _ENTRY_BYTES + _BYTES
     return work + (min(entries // 4 + 1, _ROOM) if stored else 2 * entries)  # of an array, while one replaces another
@@ -70,16 +70,16 @@ def tiled_judging_memory(shape: Sequence[int], *, stored: bool) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Sampled:
-    """What was found in the windows.
+    """The findings in the windows.
 
     Attributes
     ----------
     model : JudgingModel or None
-        None: all entries are believed.
+        None: all entries are trusted.
     doubted : float
         Share of the observed entries that are doubted by their neighbours.
     shares : tuple of float
-        Of the observed entries: those that are believed, and those that are believed or doubted.
+        Shares of the observed entries: trusted ones, and trusted or doubted ones.
     ranges : tuple of pairs of float
         Smallest and largest entry of each.
     """
@@ -97,7 +97,7 @@ class TiledJudgement:
     Attributes
     ----------
     source : Source
-        What is judged.
+        The source that is judged.
     data_range : float
     cores : tuple of arrays
         Of the ring that judges, divided by the range.
@@ -118,7 +118,7 @@ class TiledJudgement:
     _name: str = field(default_factory=lambda: token_hex(16))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Workers of a cluster judge for themselves, and what they have judged serves all sources that need it."""
+        """Each worker of a cluster judges for itself, and keeps the result for all sources that need it."""
         parts = self.source, self.data_range, self.cores, self.sampled, self.tiling, self.codes
         return _received, (self._name, *parts)
 
@@ -154,7 +154,7 @@ class TiledJudgement:
         return {f"path.judge.{mode}": core for mode, core in enumerate(self.cores)}
 
     def _codes(self, block: Block, order: tuple[int, ...] | None) -> NDArray[np.uint8]:
-        """How far the entries of a block are trusted, with the axes in the given order."""
+        """The trust in the entries of a block, with the axes in the given order."""
         if self.codes is not None:
             return gather(*in_order(self.codes, block, order))
         shape = self.source.shape
@@ -168,7 +168,7 @@ class TiledJudgement:
         return found if order is None else found.transpose(order)
 
     def _codes_of_tile(self, number: tuple[int, ...]) -> NDArray[np.uint8]:
-        """How far the entries of a tile are trusted; one tile is judged at a time, because that takes memory."""
+        """The trust in the entries of a tile; one tile is judged at a time, to save memory."""
         tile = self.tiling.tile(number)
         shape = tuple(part.stop - part.start for part in tile.core)
         with self._lock:
@@ -228,7 +228,7 @@ def _sampled(
     parts = [JudgedPart.of(*pair, model.outliers) for pair in zip(sample, weights, strict=True)]
     doubted = doubted_share(parts)
     parts = [part.with_events(doubted, len(parts)) for part in parts]
-    if doubted_share(parts) > MOST_DOUBTED:  # too many to be errors: the ring knows too little yet
+    if doubted_share(parts) > MOST_DOUBTED:  # too many for errors: the ring is still too small
         return _Sampled(None)
     settled = [part.settled(data_range) for part in parts]
     known, shares, ranges = sum(int(np.count_nonzero(part.known)) for part in parts), [], []

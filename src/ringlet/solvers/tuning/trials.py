@@ -74,7 +74,7 @@ class Trials:
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
         """Where the update of one core leads from a state."""
-        grams = self.algorithm.engine.resources.grams(state.cores)
+        grams = self.algorithm.grams(state)
         return self.algorithm.update(state, grams, (number + trial * _TRIALS, mode))[0]
 
     def tuned(
@@ -82,19 +82,23 @@ class Trials:
     ) -> tuple[Candidate, bool]:
         """Where a sweep leads in which cores are updated twice, also with a parameter changed; whether a change helped.
 
-        After each such update the held-out entries choose: a trial costs one core update, not a sweep. `due` names the
-        parameter for every mode that has one.
+        After each such update the held-out entries choose. Both share what an update sees of the data: a trial costs a
+        solve and a line search. `due` names the parameter for every mode that has one.
         """
         algorithm, validator, state, helped, reports = self.algorithm, self.validator, before.state, False, []
-        grams, exact = algorithm.engine.resources.grams(state.cores), self.error(before) < _EXACT
+        grams, exact = algorithm.grams(state), self.error(before) < _EXACT
         for mode in range(len(state.cores)):
             moment, then = (number, mode), (number, mode + 1) if mode + 1 < len(state.cores) else None
-            best = algorithm.update(state, grams, moment, then)
             given, penalties = state.penalties, None
             if mode in due:
                 penalties = tuned.changed(due[mode], given, before.parameters, exact=exact)
+            look = algorithm.look(state, grams, moment, then)
+            best = algorithm.updated(state, grams, look, again=penalties is not None)
             if penalties is not None:
-                other = algorithm.update(_with_penalties(state, penalties), grams, moment, then)
+                changed = _with_penalties(state, penalties)
+                if penalties.width != given.width:
+                    look = algorithm.look(changed, grams, moment, then)
+                other = algorithm.updated(changed, grams, look)
                 verdict = validator.compare(*[validator.residuals(one[0].cores) for one in (other, best)])
                 if tuned.answer(due[mode], given, penalties, verdict.certainty):
                     best, helped = other, True

@@ -7,7 +7,7 @@ from enum import IntEnum
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 
-__all__ = ["TunedParameter", "TunedParameters", "Tuning", "TuningState", "open_parameters", "refined"]
+__all__ = ["TunedParameter", "TunedParameters", "Tuning", "TuningState", "open_parameters"]
 
 _ORDERED = 8  # modes of fewer slices are not smoothed
 _RIDGE_STEP, _RIDGE_LEAST, _RIDGE_MOST = 3.0, 1e-4, 1.0
@@ -84,21 +84,6 @@ def open_parameters(solver: RobustRing, shape: tuple[int, ...], *, tunes_width: 
     if tunes_width and solver.tunes_width:
         parameters.append(TunedParameter("width", longest))
     return parameters
-
-
-def refined(penalties: Penalties, factors: Sequence[int]) -> Penalties:
-    """Penalties of the same data with `factors` times more slices of every mode, and the rule's kernel width.
-
-    With f times more slices there are f times more differences, each an f-th of what it was; the data of a slice
-    weigh the same, and there are f times more: smoothness has to be f^2 times stronger.
-
-    Examples
-    --------
-    >>> refined(Penalties(0.1, (0.0, 0.03), 0.5), (4, 2))
-    Penalties(ridge=0.1, smooth=(0.0, 0.12), width=1.0)
-    """
-    smooth = zip(penalties.smooth, factors, strict=True)
-    return Penalties(penalties.ridge, tuple(min(strength * factor**2, _SMOOTH_MOST) for strength, factor in smooth))
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,11 @@ Array64: TypeAlias = NDArray[np.float64]
 Weights: TypeAlias = Callable[[Block], NDArray[Any]]  # the weight of every entry of a block
 
 _WIDTH = 5.0  # of the validating kernel, in deviations of the residuals
-_WIDEST = 0.3  # and at most this part of the data's range: entries that are so far off are wrong
+_WIDEST = 0.3  # and at most this part of the data's range: entries with such residuals are wrong
 _FARTHEST = 1.0  # the same of entries that were judged right
 _FARTHEST_VALUE = 1e12  # data ranges, times their level: values beyond count as this, so that no square overflows
-_PRECISION = 1e-5  # of the data's range: what is smaller makes no difference,
-_ROUNDING = {4: 1e-5, 8: 1e-13}  # nor what is smaller than this part of their level, by bytes of the working precision
+_PRECISION = 1e-5  # of the data's range: smaller differences do not count,
+_ROUNDING = {4: 1e-5, 8: 1e-13}  # nor those below this part of their level, by bytes of the working precision
 _DECIBEL = 10 / log(10)  # in the logarithm of a power
 _NORMAL = 1.4826  # deviations in the median size of normal residuals
 _TRUSTED = 0.5  # probability of being right from which an entry counts
@@ -39,12 +39,12 @@ _FAR, _ROUNDS = 3.0, 6  # deviations beyond which the median leaves residuals ou
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a new model does on the held-out entries, compared with an old one.
+    """A comparison of a new model with an old one at the held-out entries.
 
     Attributes
     ----------
     gain : float
-        By how many decibels the mean square of the residuals is smaller, where either model comes near the entries.
+        Decibels by which the mean square of the residuals is smaller, over entries to which either model comes near.
     certainty : float
         The difference of the two losses in units of its standard error; above 0: the new model is better.
     doubt : float
@@ -65,7 +65,7 @@ class Probe:
     index : tuple of arrays
         Of the subtensor.
     places : array of int
-        Where in it the entries are.
+        Places of the entries in it.
     values : array
         In data ranges.
     together : array of bool
@@ -90,13 +90,13 @@ class Validator:
     precision : float
         Smaller differences of residuals do not count.
     missing : float
-        Share of the data that is missing: entries held out together stand for those, single ones for the others.
+        Share of the data that is missing: entries held out together represent these, single ones the others.
     weights : array, optional
         Probability of being right for every held-out entry; without it a robust kernel leaves wrong ones out.
     most : float
         Residual, in data ranges, beyond which an entry that is right counts no more.
     seen : Validator or None
-        Of entries that are not held out: not to choose by, but to estimate the quality of all.
+        Samples of entries that are not held out: they choose nothing, but help to estimate the quality of all entries.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Validator:
         self._cells = np.concatenate([own + first for own, first in zip(cells, before, strict=True)])
         values = np.concatenate([probe.values for probe in probes])
         flat = background(values) if values.size else None
-        self._varied = values != flat  # a background that every model finds says nothing of what is far off
+        self._varied = values != flat  # a background that every model finds says nothing about large residuals
         right = values if weights is None else values[weights > 0]
         self._peak = float(np.ptp(right)) if weights is not None and np.ptp(right) > 0 else 1.0  # in data ranges
 
@@ -147,12 +147,12 @@ class Validator:
         return Validator(probes, precision=precision, missing=self._missing, seen=seen)
 
     def judged(self, weights: Weights, *, sure: bool = True) -> "Validator":
-        """The validator that believes held-out entries by these weights.
+        """The validator that trusts held-out entries by these weights.
 
-        If that is not `sure`, some of them may be wrong: none counts for much.
+        If the weights are not `sure`, some entries may be wrong, and none counts much.
         """
         known = self._at_probes(weights)
-        known[known < _TRUSTED] = 0.0  # a little of a gross error would still outweigh all others
+        known[known < _TRUSTED] = 0.0  # even a small part of a gross error would outweigh all others
         usable = known if known.sum() > _LEAST_TRUSTED * known.size else None
         most = _FARTHEST if sure else _WIDEST
         return Validator(
@@ -180,7 +180,7 @@ class Validator:
 
     def compare(self, new: Array64, old: Array64) -> Verdict:
         """Compare the residuals of two models, at entries that are right, or under a kernel that fits the old ones."""
-        if not self.size:  # so little data that none were held out
+        if not self.size:  # too little data to hold any out
             return Verdict(0.0, 0.0, 0.0)
         if self._weights is not None:
             return self._compare_right(new, old, self._shares * self._weights)
@@ -203,12 +203,12 @@ class Validator:
         return Verdict(10 * log10(sizes[0] / sizes[1]), certainty, _DECIBEL * deviation / sizes[0])
 
     def certainty_with_doubted(self, new: Array64, old: Array64, weights: Weights) -> float:
-        """By how many standard errors a new model is better, if doubted entries count, too: those with little weight.
+        """Standard errors by which a new model is better, if doubted entries, those with little weight, count too.
 
-        Mean squares are compared, with a near and a far limit to what an entry may count, and both have to agree. With
-        the near one, a model gains little by following errors; with the far one, it gains by coming nearer to right
-        entries. By how much the model has moved at believed entries, on average, does not count at doubted ones. Of too
-        few doubted entries the answer is minus infinity.
+        Mean squares are compared with a small and a large limit for what one entry counts, and both have to agree. With
+        the small one a model gains little by following errors. With the large one it gains by coming nearer to right
+        entries. The mean change of the model at trusted entries does not count at doubted ones. With too few doubted
+        entries the answer is minus infinity.
         """
         known = self._at_probes(weights)
         believed = known >= _TRUSTED
@@ -225,7 +225,7 @@ class Validator:
         return min(found)
 
     def _mean_gain(self, gains: Array64, weights: Array64) -> tuple[float, float]:
-        """The mean of what entries gain, in standard errors, and its standard error."""
+        """The mean gain of the entries, in standard errors, and its standard error."""
         mean = float(weights @ gains)
         deviation = sqrt(float(np.sum(np.bincount(self._cells, weights * (gains - mean)) ** 2)))
         return mean / deviation if deviation else 0.0, deviation
@@ -233,7 +233,7 @@ class Validator:
     def psnr(self, cores: Sequence[Core], choice: RankChoice) -> float:
         """Of all entries, or of those that are trusted, as the choice of a target says; NaN if none are held out.
 
-        Held-out entries stand for the missing ones, a sample of the others for those that are observed. The peak is the
+        Held-out entries represent the missing ones, and a sample of the others the observed ones. The peak is the
         range of the entries that are judged right; before any is judged, that of the data.
         """
         if not self.size or self._seen is None:
@@ -299,7 +299,7 @@ class HeldOut:
 
 
 def hold_out(problem: Problem, policy: TuningPolicy, budget: int | None = None) -> HeldOut:
-    """Choose entries to hold out, and guide the ring in large holes; `budget` limits the memory of that."""
+    """Choose entries to hold out, and make guides for large holes; `budget` limits the memory of both."""
     whole, observed = problem.source, problem.survey.observed
     validator, mask = Validator.of(whole, observed, problem.seed, together=policy.holds_out_together)
     seen = hide(whole, mask)
