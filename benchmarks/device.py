@@ -45,7 +45,7 @@ COLUMNS = {
 ROOT = Path(__file__).parents[1]
 SINGLE, DOUBLE, MEMORY, LINK = 1e13, 5e12, 5e11, 12e9  # operations in float32 and float64, bytes on the card and to it
 NUMBERS_AN_ENTRY = (
-    24  # read and written by the element-wise operations of `device_pass` for an entry of a robust update
+    24  # read and written by the element-wise operations of `block_arrays` for an entry of a robust update
 )
 LONGEST, PLANNED = 12, 4  # steps of conjugate gradients: all rows go as far as those that need most
 

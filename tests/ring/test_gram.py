@@ -102,12 +102,16 @@ def test_a_sum_of_kronecker_products_is_formed_whole_or_below_the_diagonal():
 
 def test_a_rough_chain_passes_through_wide_cores_in_their_own_precision():
     cores = random_cores((7, 9, 3, 8), (32, 40, 2, 2), dtype=np.float32)
-    exact, rough = GramChain(cores), GramChain(cores).rough()
+    exact, rough = GramChain(cores), GramChain(cores, rough=True)
     for k in range(4):
         given, found = exact.without(k).dense(), rough.without(k).dense()
         assert np.linalg.norm(found - given) < 1e-6 * np.linalg.norm(given)
         assert np.array_equal(found, given) == (k == 0)  # the first core is the wide one
     double = [core.astype(np.float64) for core in cores]
-    np.testing.assert_array_equal(GramChain(double).rough().without(1).dense(), GramChain(double).without(1).dense())
+    np.testing.assert_array_equal(
+        GramChain(double, rough=True).without(1).dense(), GramChain(double).without(1).dense()
+    )
     narrow = random_cores((7, 9, 3, 8), (16, 20, 2, 2), dtype=np.float32)
-    np.testing.assert_array_equal(GramChain(narrow).rough().without(1).dense(), GramChain(narrow).without(1).dense())
+    np.testing.assert_array_equal(
+        GramChain(narrow, rough=True).without(1).dense(), GramChain(narrow).without(1).dense()
+    )

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from ringlet.amounts import format_bytes
 from ringlet.arrays.place import Place
+from ringlet.arrays.sending import Sender
 from ringlet.arrays.torch_threads import one_thread
 from ringlet.errors import BudgetError
 
@@ -108,10 +109,16 @@ class Device:
     ----------
     place : Place
     memory : DeviceMemory
+    send : Sender
+        One for all passes, as their blocks are on their way at the same time.
     """
 
     place: Place
     memory: DeviceMemory
+    send: Sender = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "send", Sender(self.place))
 
     @classmethod
     @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring.arrays import Floats, Mapper
-from ringlet.solvers.engine.block_arrays import LARGEST_ENTRY
+from ringlet.solvers.engine.subchain import LARGEST_ENTRY
 from ringlet.solvers.sawrtrd.start import Scale
 from ringlet.sources import Source
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ringlet.bench.timing import least_seconds
 from ringlet.execution import Threads
 from ringlet.ring.gram import passes_unformed
-from ringlet.solvers.engine.block_arrays import Workspace
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.fit_plan import CoreCost, FitPlan
 from ringlet.solvers.engine.kronecker_solve import rows_at_once
 from ringlet.solvers.engine.solve_plan import PLANNED_STEPS
+from ringlet.solvers.engine.subchain import Workspace
 
 __all__ = ["limit_seconds"]
 

@@ -26,14 +26,14 @@ __all__ = [
 TRUSTED = 0.5  # least weight of an entry that counts in filling, and that is kept
 NEIGHBOUR_LEVELS = 3
 NEIGHBOUR_RADIUS = 2**NEIGHBOUR_LEVELS - 1
-JUDGING_RADIUS = NEIGHBOUR_RADIUS + SCALE_RADIUS  # entries that a round looks at, to either side
-_PARTS = 3  # Gaussians that right residuals are a mixture of
+JUDGING_RADIUS = NEIGHBOUR_RADIUS + SCALE_RADIUS  # entries that a round reads on either side
+_PARTS = 3  # Gaussians in the mixture of right residuals
 _WIDER = 3.0  # scale of each relative to that of the one before
 _ROOT = float(np.sqrt(2 * np.pi))
 _INFLATION = 1.3  # of the variance, where values are frequent: there is little noise, no right entry shall be lost
 _LEAST_SCALE = 0.5  # of the step between values: rounding errors
-_FARTHEST_SCORE, _STEPS = 100, 64  # of a table of masses, and steps to one: what is farther off is as wrong or right
-_FAR = 1e4  # squared errors in variances; what is farther off is as wrong
+_FARTHEST_SCORE, _STEPS = 100, 64  # range of a table of masses, and steps per unit: beyond, the judgement is the same
+_FAR = 1e4  # squared errors in variances; larger ones are equally wrong
 _TINY = np.float32(1e-30)
 _MOST = 1e15  # of odds and widths, so that their products stay in float32
 
@@ -47,8 +47,8 @@ class Round:
     stack : Stack
         Combines the predictions of neighbours.
     variance : float
-        Of the errors of these predictions, over all trusted entries, each divided by the scales of its slices.
-        Wide parts of it count as if they were as narrow as the core.
+        Variance of the errors of these predictions, over all trusted entries, each divided by the scales of its slices.
+        Wide parts count like the narrow core.
     scales : SliceScales
         Relative scales of the errors in the slices of modes without an order.
     tail : float
@@ -65,7 +65,7 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Trust:
-    """How far every entry is trusted.
+    """The trust in every entry.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class Trust:
     calm: Array32
 
     def arranged(self, layout: Layout) -> "Trust":
-        """The same in a layout, if it lies as in the data until now."""
+        """The same in a layout, if it is in that of the data."""
         return Trust(layout.arranged(self.weights), layout.arranged(self.calm))
 
     @property
     def tail(self) -> float:
-        """Share of right entries that are not in the core, about."""
+        """Approximate share of right entries that are not in the core."""
         total = float(self.weights.sum(dtype=np.float64))
         calm = float(self.calm.sum(dtype=np.float64))
         return (1 - calm / total) / (1 - 1 / _WIDER**2) if total else 0.0
@@ -115,10 +115,10 @@ def prediction_errors(
     stack : Stack
         Combines the predictions of neighbours.
     nearest : bool
-        Whether the two neighbours along a mode count in place of all, if they agree with each other and are nearer to
-        the entry: along an edge they do.
+        Whether the two neighbours along a mode replace all others if they agree with each other and are nearer to the
+        entry, as along an edge.
     known : dict, optional
-        What `predictions` gave in some tiles. They are taken out, so that their memory is free.
+        Results of `predictions` in some tiles. They are removed, to free their memory.
     mapper : callable, optional
         Used like `map`, over tiles.
     """
@@ -156,9 +156,9 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
     ----------
     window : Window
     nearest : float32 array
-        Errors of the nearest predictions, with the trust of the round before.
+        Errors of the nearest predictions, with the trust of the last round.
     trust : Trust
-        Of the round before.
+        The last round.
     this : Round
     mapper : callable, optional
         Used like `map`, over tiles.
@@ -177,7 +177,7 @@ def judge(window: Window, nearest: Array32, trust: Trust, this: Round, mapper: M
 
 
 class _Judging:
-    """What all tiles of a window need to know in a round."""
+    """What all tiles of a window need in a round."""
 
     def __init__(self, window: Window, this: Round) -> None:
         outliers = this.outliers
@@ -214,7 +214,7 @@ class _Judging:
         return weights, precise
 
     def _judge_ends(self, odds: Array32, errors: Array32, scale: Array32, tile: Tile) -> None:
-        """Where values were cut off, all mass beyond the end counts."""
+        """Where values are clipped, all mass beyond the end counts."""
         window = self._window
         if not self._ends:
             return
@@ -255,16 +255,16 @@ def _mixture(errors: Array32, variance: Array32, tail: float) -> tuple[Array32, 
 
 
 def _masses_below(tail: float) -> Array32:
-    """Mass of right residuals below scores from the least to the largest one, as a table: asking it costs little."""
+    """Mass of right residuals below scores, as a table from the least to the largest score, which is cheap to read."""
     from scipy.special import ndtr  # here, because importing it takes a fifth of a second
 
     scores = (np.arange(2 * _FARTHEST_SCORE * _STEPS + 1) + 0.5) / _STEPS - _FARTHEST_SCORE
     masses = sum(share * ndtr(scores / width) for share, width in _parts(tail)).astype(np.float32)
-    masses[0] = 0  # also of all scores below: a tiny weight of a huge value would still be seen
+    masses[0] = 0  # a tiny weight of a huge value would still be visible in the sum
     return np.asarray(masses)
 
 
 def _parts(tail: float) -> list[tuple[float, float]]:
-    """Shares and scales of the Gaussians that right residuals are a mixture of."""
+    """Shares and scales of the Gaussians in the mixture of right residuals."""
     shares = [tail**part for part in range(_PARTS)]
     return [(share / sum(shares), _WIDER**part) for part, share in enumerate(shares)]

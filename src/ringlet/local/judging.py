@@ -1,4 +1,4 @@
-"""Which entries are right: rounds of judging, learned in a sample of a tensor and repeated in any part of it."""
+"""Which entries are right: rounds of judging, learned in a sample of a tensor and applied to any part of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,15 +40,15 @@ __all__ = [
 ]
 
 _ROUNDS = 7
-JUDGING_HALO = _ROUNDS * JUDGING_RADIUS + REACH + 1  # entries around a block that decide about it
+JUDGING_HALO = _ROUNDS * JUDGING_RADIUS + REACH + 1  # entries around a block on which its judgement depends
 _TRAINING_ENTRIES = 60_000  # for one stack
 _TRAINING_TILES = 400_000  # least number of entries of the tiles that they are drawn from
 _TRAINING_SHARE = 0.5  # least share of all entries in these tiles, whose predictions are held in memory
 _COUNTED = 300_000  # entries in which wrong values are counted by cell
-_SPREAD_ENTRIES = 1 << 17  # of which the spread of errors is taken, about
-_LARGEST = 1e6  # of those: what lies further off is doubted alike
+_SPREAD_ENTRIES = 1 << 17  # approximate number of entries for the spread of errors
+_LARGEST = 1e6  # quantile of those: larger errors are doubted equally
 _FIRST_WIDTH = 4.0  # robust standard deviations from which an error counts little in the first scale
-_FIRST_TAIL = 0.2  # share of the tail of right residuals, before any is judged
+_FIRST_TAIL = 0.2  # share of the tail of right residuals before the first round
 _LEAST_TAIL, _MOST_TAIL = 0.02, 0.1  # later
 
 
@@ -61,16 +61,16 @@ class JudgingModel:
     modes : NeighbourModes
         Which modes were found ordered, and which related.
     origin, unit : float
-        Of the numbers in here: an entry of the data is ``origin + unit * x``.
+        Units of the model: an entry of the data is ``origin + unit * x``.
     start : OutlierModel
-        Before any entry is judged.
+        The model before the first round.
     doubted : float
         Size of an error that counts little in the scale of the first round.
     rounds : tuple of Round
     outliers : OutlierModel
         Share and distribution of wrong values, after all rounds.
     structure : Structure or None
-        If there is one, doubted entries that lie side by side are right.
+        If given, doubted entries that lie side by side are right.
     """
 
     modes: NeighbourModes
@@ -131,7 +131,7 @@ class Judged:
         return [window.layout.restored(trust.weights) for window, trust in pairs]
 
     def without_windows(self) -> "Judged":
-        """What cannot be read again, for `beside`: 8 bytes for every entry."""
+        """The parts that `beside` cannot read again: 8 bytes for every entry."""
         return replace(self, windows=[])
 
     def beside(self, sample: Sequence[Entries]) -> "Judged":
@@ -145,16 +145,16 @@ def judge_entries(
     seed: int = 0,
     mapper: Mapper = map,
 ) -> tuple[JudgingModel, list[Array32]]:
-    """Judge parts of a tensor; what is learned can be used on other parts.
+    """Judge parts of a tensor; the learned model applies to other parts, too.
 
     Parameters
     ----------
     sample : sequence of Entries
         With at least one observed entry.
     outliers : OutlierModel, optional
-        By default it is learned, too.
+        By default it is learned.
     seed : int
-        Of the draws of entries.
+        Seed of the draws of entries.
     mapper : callable, optional
         Used like `map`; one of a pool of threads gives the same result sooner.
 
@@ -188,7 +188,7 @@ def judge_sample(
     seed: int = 0,
     mapper: Mapper = map,
 ) -> Judged:
-    """What `judge_entries` does, with all that is learned on the way."""
+    """The same as `judge_entries`, with all learned models."""
     rng = np.random.default_rng(seed)
     start = outliers or only_scattered(outliers_of_values(_observed_values(sample)), sample)
     origin, unit = _range(sample)
@@ -225,7 +225,7 @@ def learn_predictions(
 ) -> tuple[Stack, list[Array32]]:
     """The stack of neighbours' predictions, learned at trusted entries, and its errors as in `prediction_errors`.
 
-    For `judging` agreeing pairs count in place of the stack, and what may be wrong counts little in learning.
+    For `judging`, pairs that agree replace the stack, and entries that may be wrong count little in learning.
     """
     parts: list[Training] = []
     known: list[dict[Tile, Predictions]] = []
@@ -285,7 +285,7 @@ class _Counted:
 
 
 def _draw(allowed: NDArray[np.bool_], number: float, rng: np.random.Generator) -> NDArray[np.intp]:
-    """About this number of the allowed entries, or all; flat indices in ascending order."""
+    """Flat indices of about this number of allowed entries, or of all, in ascending order."""
     chosen = np.flatnonzero(allowed)
     if chosen.size <= number:
         return chosen

@@ -10,9 +10,9 @@ from ringlet.local.modes import is_ordered
 __all__ = ["lost_entries"]
 
 _FEWEST_SLICES = 8  # of a mode, so that neighbours differ from others
-_FEWEST_ENTRIES = 16  # known ones of a lost slice: fewer may well be equal by chance
+_FEWEST_ENTRIES = 16  # known entries of a lost slice: fewer may be equal by chance
 _FLAT = 0.9  # share of the entries of a lost slice that have its value
-_MOST_LOST = 0.25  # of the slices: more of one value belong to the data
+_MOST_LOST = 0.25  # share of the slices: more slices of one value belong to the data
 _ALIKE = 0.5  # of the distance of a lost slice from its neighbours: these are nearer to each other
 _MOST_SHARED = 0.5  # share of the entries of these neighbours that have its value: with more it is usual there
 _SAMPLE = 1024  # entries of a slice from which its value is taken
@@ -48,7 +48,7 @@ def lost_entries(values: NDArray[Any], observed: NDArray[np.bool_] | None, mode:
 
 
 def _middle(values: NDArray[Any]) -> Any:
-    """A value in the middle of some, and itself one of them; 0 if there are none."""
+    """The median of some values, one of the middle ones; 0 without values."""
     some = values[:: 1 + values.size // _SAMPLE]
     return np.partition(some, some.size // 2)[some.size // 2] if some.size else 0
 

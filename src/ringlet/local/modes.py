@@ -1,4 +1,4 @@
-"""Modes with an order that entries follow, and modes with slices that resemble each other: found from the data."""
+"""Ordered modes, and modes whose slices are related, found from the data."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ from numpy.typing import NDArray
 
 __all__ = ["SHORTEST", "NeighbourModes", "find_modes", "is_ordered", "sampling_step"]
 
-SHORTEST = 5  # slices; of fewer, nearest ones cannot be told from others
+SHORTEST = 5  # slices; with fewer, the nearest cannot be told from the others
 _LINES = 1024  # entries of a slice that are compared
-_LONG = 2048  # slices; of more, a matrix of all distances is not formed
+_LONG = 2048  # slices; with more, no matrix of all distances is formed
 _COMPARED = 1 << 22  # entries of a long mode that are compared
-_RELATED_ENTRIES = 1 << 18  # in which slices of a mode are compared with each other
+_RELATED_ENTRIES = 1 << 18  # orders in which slices of a mode are compared
 _SHUFFLES = 50
-_STANDARD_ERRORS = 4.0  # by which neighbouring slices must be nearer than in shuffled order
+_STANDARD_ERRORS = 4.0  # standard deviations by which neighbouring slices must be nearer than in random order
 _LEAST_GAIN = 0.1  # and by this share of the mean squared distance
 _LEAST_CORRELATION = 0.05  # of residuals in different slices of related modes
-_FEW = 8  # slices, such as colours, of which pairs are looked at:
+_FEW = 8  # slices, such as colours, that are compared in pairs:
 _LEAST_PAIR_CORRELATION = 0.1  # the least correlation in them,
-_ALIKE = 100.0  # and how much more they have to share than independent entries would by chance
-_CLIP = 4.0  # standard deviations, so that single gross errors do not decide
+_ALIKE = 100.0  # and the factor by which this must exceed the correlation of independent entries by chance
+_CLIP = 4.0  # standard deviations at which values are clipped, so that single gross errors do not decide
 
 
 @dataclass(frozen=True)
 class NeighbourModes:
-    """Modes by how they help to predict entries.
+    """Kinds of modes.
 
     Attributes
     ----------
     ordered : tuple of int
-        Neighbouring slices are more alike than others: space, time, wavelength.
+        Modes whose neighbouring slices are more alike than others: space, time, wavelength.
     related : tuple of int
-        The ring's errors are alike in different slices, in no order: colours.
+        Modes without an order in whose slices the ring's errors are alike: colours.
     """
 
     ordered: tuple[int, ...]
@@ -49,11 +49,11 @@ def find_modes(
     Parameters
     ----------
     arrays : sequence of arrays
-        Trusted data, and the ring's values elsewhere, in parts of the tensor. In their slices order is looked for.
+        Trusted data, and the ring's values elsewhere, in parts of the tensor. Their slices show an order.
     residuals, weights : sequences of arrays
-        In these, relations between slices are looked for.
+        These show relations between slices.
     seed : int
-        Of what is drawn.
+        Seed of the draws.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def is_ordered(array: NDArray[Any], mode: int, rng: np.random.Generator) -> bool
 
 
 def _longest(arrays: Sequence[NDArray[Any]], mode: int) -> NDArray[Any]:
-    """The first of the arrays that are longest along a mode."""
+    """The first of the arrays with the greatest length along a mode."""
     return max(arrays, key=lambda array: array.shape[mode])
 
 
@@ -128,7 +128,7 @@ def _is_related(residuals: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any
 def _has_related_pairs(values: Sequence[NDArray[Any]], weights: Sequence[NDArray[Any]]) -> bool:
     """Whether pairs of slices are correlated by the root mean square, where positive and negative ones cancel.
 
-    Entries side by side are alike, so that uncorrelated slices share much more by chance than independent entries.
+    Neighbouring entries are alike, so uncorrelated slices correlate by chance much more than independent entries.
     """
     shared = chance = own = 0.0
     for value, weight in zip(values, weights, strict=True):
@@ -141,7 +141,7 @@ def _has_related_pairs(values: Sequence[NDArray[Any]], weights: Sequence[NDArray
 
 
 def _some_entries(arrays: Sequence[NDArray[Any]], mode: int) -> list[NDArray[Any]]:
-    """The slices of a mode as rows; of many entries, a regular sample of each."""
+    """The slices of a mode as rows; of long slices, a regular sample."""
     step = sampling_step(1 + sum(array.size for array in arrays) // _RELATED_ENTRIES, prod(arrays[0].shape))
     return [np.moveaxis(array, mode, 0).reshape(array.shape[mode], -1)[:, ::step] for array in arrays]
 

@@ -1,7 +1,7 @@
-"""What wrong values look like: their share, and how often they take which value.
+"""What wrong values look like: their share, and their distribution.
 
-Wrong values often sit on few values: 0 and 255, saturation, a fill value that was left in. Such atoms are seen in the
-histogram of all values. The rest is taken as uniform over the range of the data.
+Wrong entries often have few values: 0 and 255, saturation, a fill value that was left in. Such atoms show in the
+histogram of all values. The rest is assumed to be uniform over the range of the data.
 """
 
 from dataclasses import dataclass, replace
@@ -18,18 +18,18 @@ _MOST_OWN_CELLS = 1024  # distinct values; with more, cells hold equal numbers o
 _CELLS = 256  # of these
 _AROUND = 6  # cells on either side, with which the frequency of a value is compared
 _NEAREST = 2  # of these, the nearest
-_EXCESS = 3.0  # medians of these that a value may have without being an atom
+_EXCESS = 3.0  # a value with more than this number of medians is an atom
 _LEAST_ATOM = 0.005  # of all entries
 _REPEATED = 8  # entries of a value that lies on a grid, as whole numbers do
-_GRID_VALUES = 2 * _AROUND  # such values, at least: fewer are atoms of data that lie on none
+_GRID_VALUES = 2 * _AROUND  # least number of such values: fewer are atoms of data without a grid
 _GRID_SHARE = 0.5  # least share of all entries that lie on it
 _GAP = 50.0  # median widths of a cell: a wider one is a gap between values
 MOST_ATOM = 0.3  # a more frequent value is a background, which tells nothing of the range of the data
-_FIRST_SMOOTH = 0.03  # share of wrong values that are no atoms, before any is judged; if there are atoms
+_FIRST_SMOOTH = 0.03  # first share of wrong values that are no atoms; if there are atoms
 _ONLY_SMOOTH = 0.05  # the same if there are no atoms
-_LEAST_SMOOTH = 1e-4  # so that values that fit nothing are still found
+_LEAST_SMOOTH = 1e-4  # least share, so that values that fit nothing are still found
 _UNIFORM = 0.2  # share of the uniform distribution in that of wrong values that are no atoms
-_DAMPING = 0.5  # of the old shares that is kept when they are learned again
+_DAMPING = 0.5  # part of the old shares that remains when they are learned again
 _CLIPPED, _CLIPPED_ENTRIES = 0.001, 3  # share and number of the entries at the largest value that show a limit
 
 
@@ -44,13 +44,13 @@ class OutlierModel:
     masses : float64 array of shape (cells,)
         Share of all observed entries that are wrong and in a cell.
     atoms : bool array of shape (cells,)
-        Cells that far more entries lie in than in those around.
+        Cells with far more entries than those around.
     counts : float64 array of shape (cells,)
         Share of all observed entries in a cell.
     clipped : tuple of two bool
         Whether values below the first cell, and above the last, were cut off: they are in it.
     step : float
-        How far values that follow each other are apart, by the median.
+        Median difference of successive values.
     repeats : bool
         Whether any value is far more frequent than those around it, right or wrong. Noise leaves no such value.
     """
@@ -82,11 +82,11 @@ class OutlierModel:
 
     @property
     def first_trust(self) -> Array64:
-        """Probability that an entry of a cell is right, judged by nothing but the cell's atom."""
+        """Probability that an entry of a cell is right, judged by the cell's atom only."""
         return 1 - np.minimum(np.where(self.atoms, self.masses, 0) / np.maximum(self.counts, 1e-300), 1)
 
     def with_parts_of_atoms(self, parts: Array64) -> "OutlierModel":
-        """The model in which only a part of every atom is wrong; what is left of small ones is none.
+        """The model in which only a part of every atom is wrong; small ones are no atoms then.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class OutlierModel:
     def learned_again(self, wrong: Array64) -> "OutlierModel":
         """The model after entries were judged.
 
-        Atoms only get smaller: they were measured as an excess, of which some may belong to right values.
+        Atoms only become smaller: a part of the measured excess may belong to right values.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class OutlierModel:
 
 
 def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
-    """A first model from all observed values: atoms of their histogram, and a small uniform part.
+    """The first model from all observed values: atoms of their histogram, and a small uniform part.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
     >>> np.flatnonzero(model.atoms), round(float(model.masses[0]), 1)
     (array([0]), 0.1)
     """
-    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # neighbours far from zero are one as floats
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8:  # large neighbours are equal as floats
         values = values.astype(np.float64)
     distinct, numbers = _counted(values)
     distinct, shares = distinct.astype(np.float64), numbers / values.size
@@ -165,7 +165,7 @@ def outliers_of_values(values: NDArray[Any]) -> OutlierModel:
 
 
 def _counted(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Distinct values and how often they occur; without a sort where few values are possible."""
+    """Distinct values and their counts; without a sort if few values are possible."""
     if values.dtype.kind != "u" or values.dtype.itemsize > 2:
         return np.unique(values, return_counts=True)
     numbers = np.bincount(values)
@@ -180,7 +180,7 @@ def _spans(edges: Array64) -> Array64:
 
 
 def _mean_around(masses: Array64, widths: Array64) -> Array64:
-    """Masses of cells when the density in and around every cell is taken as even."""
+    """Masses of cells if the density in and around every cell is assumed to be even."""
     return widths * _sum_around(masses) / _sum_around(widths)
 
 
@@ -222,7 +222,7 @@ def _on_grid(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def _quantiles(shares: Array64, alone: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The first value of every cell: a cell of its own for some, cells of equal share for the others."""
+    """The first value of every cell: some values have their own cell, the others cells of equal share."""
     heaps = np.where(alone, 0.0, shares)
     rank = np.minimum((np.cumsum(heaps) / max(heaps.sum(), 1e-300) * _CELLS).astype(int), _CELLS - 1)
     return np.flatnonzero(np.diff(rank, prepend=-1) | alone | np.append(False, alone[:-1]))

@@ -1,4 +1,4 @@
-"""Whether entries lie scattered, as wrong ones do, or side by side, as in an area of one value or along an edge."""
+"""Whether entries are scattered, as wrong ones are, or lie side by side, as in areas of one value or along edges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,22 +24,22 @@ __all__ = [
 
 Marked = tuple[NDArray[np.bool_], NDArray[np.bool_] | None]  # some entries, and all that are observed; None: all are
 
-_FEWEST_PAIRS = 30  # of observed neighbours: fewer show nothing
+_FEWEST_PAIRS = 30  # least number of observed neighbours
 REACH = 2  # entries to either side, in which neighbours of the same value are counted
 _RARE = 0.3  # share of these neighbours: where a value has a larger one, it may fill an area
 _FEWEST_PLACES = 200  # where a value is rare: fewer show nothing
-_FAR = 1.0  # ranges of all other values: a value that is farther off is a fill value, wherever it lies
-_CLUSTERED = 3.0  # doubted share of the neighbours of doubted entries over that of all: at edges at least
+_FAR = 1.0  # ranges of all other values: a value farther away is a fill value at any place
+_CLUSTERED = 3.0  # least ratio, at edges, of the doubted share of neighbours of doubted entries to that of all
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Doubted entries that lie side by side are right: edges and small objects do, which a ring does not reach.
+    """Doubted entries that lie side by side are right: edges and small objects that a ring cannot describe.
 
     Attributes
     ----------
     low, high : float
-        The smallest and the largest value that is believed; what lies beyond stays wrong, wherever it lies.
+        The smallest and the largest trusted value; values beyond stay wrong at any place.
     """
 
     low: float
@@ -57,7 +57,7 @@ class Structure:
 
 
 def find_structure(windows: Sequence[Window], trusts: Sequence[Trust], atoms: NDArray[np.bool_]) -> Structure | None:
-    """Whether doubted entries lie side by side along every ordered mode; errors hit one here and one there.
+    """Whether doubted entries lie side by side along every ordered mode; errors are scattered.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def find_structure(windows: Sequence[Window], trusts: Sequence[Trust], atoms: ND
 
 
 def _doubted(window: Window, trust: Trust, atoms: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Entries that are probably wrong without taking one of the few values of wrong ones."""
+    """Entries that are probably wrong and have none of the few values of wrong ones."""
     return window.observed & (trust.weights < TRUSTED) & ~atoms[window.cells]
 
 
@@ -212,7 +212,7 @@ def least_neighbour_share(marked: Sequence[Marked], modes: Sequence[int]) -> flo
 
 
 def _is_far(outliers: OutlierModel, cell: int) -> bool:
-    """Whether a value lies far beyond nearly all others."""
+    """Whether a value is far beyond nearly all others."""
     others = np.where(outliers.counts < MOST_ATOM, outliers.counts, 0)  # a background has no range
     others[cell] = 0
     if not others.any():

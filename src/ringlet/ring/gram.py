@@ -144,6 +144,8 @@ class GramChain:
         The cores of a ring, core k of shape ``(r_k, I_k, r_{k+1})``.
     mapper : callable
         Used like `map` for independent pieces of work. The pieces do not depend on it, so neither do the bits.
+    rough : bool
+        Partial products pass through wide cores in the cores' precision, and are summed in float64.
 
     Examples
     --------
@@ -159,9 +161,8 @@ class GramChain:
     """
 
     xp: Any = np  # the library of the cores
-    _rough = False
 
-    def __init__(self, cores: Sequence[Core], mapper: Mapper = map) -> None:
+    def __init__(self, cores: Sequence[Core], mapper: Mapper = map, *, rough: bool = False) -> None:
         order = len(cores)
         ranks = [core.shape[0] for core in cores]
         self.cores = tuple(cores)
@@ -169,6 +170,7 @@ class GramChain:
         bond = self._narrowest = min(ranks)  # c
         self._first_mode = ranks.index(bond)  # the ring is opened at the bond before this mode
         self._mapper = mapper
+        self._rough = rough
         self._pairs = np.triu_indices(bond)  # c <= c'
         self._ends = self._pairs[0] * bond + self._pairs[1]  # rows of the first transfer matrix
         # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}; each with one matrix
@@ -191,13 +193,6 @@ class GramChain:
         chain._transfer = [*self._transfer[:at], None, *self._transfer[at + 1 :]]
         chain._prefix = [*self._prefix[: at + 1], *[None] * (order - at - 1)]
         chain._suffix = [*[None] * at, *self._suffix[at:]]
-        return chain
-
-    def rough(self) -> "GramChain":
-        """The chain in which partial products pass through wide cores in the cores' precision, summed in float64."""
-        chain = self.__class__.__new__(self.__class__)
-        chain.__dict__.update(self.__dict__)
-        chain._rough = True
         return chain
 
     def without(self, k: int) -> KroneckerSum:
@@ -238,16 +233,12 @@ class GramChain:
             found = self._passed(products, xp.permute_dims(core, (2, 1, 0)) if reverse else core)
         else:
             if formed is None:
-                formed = self._transfer[at] = self._transferred(core)
+                formed = self._transfer[at] = transfer_matrix(core, xp=xp)
             matrix, size = (formed.T, a) if reverse else (formed, b)
             rows = xp.take(matrix, self._ends, axis=0) if at_the_end else xp.reshape(products, (count, -1)) @ matrix
             found = xp.reshape(rows, (count, size, size))
         kept[position] = found
         return found
-
-    def _transferred(self, core: Core) -> Array64:
-        """The transfer matrix of a core."""
-        return transfer_matrix(core)
 
     def _passed(self, products: Array64, core: Core) -> Array64:
         """``sum_i Z(i)^T product Z(i)`` for every product, without the transfer matrix."""
@@ -255,7 +246,7 @@ class GramChain:
         return sandwiches(products, core, self._mapper, core.dtype if rough else np.float64)
 
 
-def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
+def transfer_matrix(core: Core, other: Core | None = None, xp: Any = np) -> Array64:
     """Transfer matrix of one core, or of a pair of cores of two rings of the same shape.
 
     Parameters
@@ -263,6 +254,8 @@ def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
     core : array, shape (a, I, b)
     other : array, shape (a', I, b'), optional
         Defaults to `core` itself.
+    xp : module
+        The library of the cores.
 
     Returns
     -------
@@ -276,12 +269,13 @@ def transfer_matrix(core: Core, other: Core | None = None) -> Array64:
     >>> T.shape, float(T[0, 0])
     ((4, 9), 5.0)
     """
-    left = unfold(core, np.float64)
-    right = left if other is None else unfold(other, np.float64)
+    left = unfold(core, xp.float64, xp)
+    right = left if other is None else unfold(other, xp.float64, xp)
     a, _, b = core.shape
     a2, _, b2 = core.shape if other is None else other.shape
-    product: Array64 = (left.T @ right).reshape(a, b, a2, b2)
-    return product.transpose(0, 2, 1, 3).reshape(a * a2, b * b2)
+    product = xp.reshape(left.T @ right, (a, b, a2, b2))
+    matrix: Array64 = xp.reshape(xp.permute_dims(product, (0, 2, 1, 3)), (a * a2, b * b2))
+    return matrix
 
 
 def sandwiches(

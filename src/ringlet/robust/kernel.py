@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ringlet.arrays import held_arrays
+
 __all__ = ["DEFAULT_FACTORS", "LOSSES", "NARROWING", "Kernel", "Loss", "PilotStats", "WidthRule"]
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
@@ -45,23 +47,11 @@ class Loss:
     value: Callable[[Floats, float], Floats]
 
 
-def _into(xp: Any, name: str, *given: Any, out: Any) -> Any:
-    """What a function of a library gives; NumPy writes it into `out`, if that is an array.
-
-    Examples
-    --------
-    >>> x = np.array([1.0, 4.0])
-    >>> _into(np, "sqrt", x, out=x) is x
-    True
-    """
-    function = getattr(xp, name)
-    return function(*given, out=out) if xp is np else function(*given)
-
-
 def _correntropy_weight(residual: Any, width: float, out: Any = None, xp: Any = np) -> Any:
-    squares = _into(xp, "multiply", residual, residual, out=out)
+    room = {} if out is None else {"out": out}
+    squares = xp.multiply(residual, residual, **room)
     squares *= -0.5 / width**2
-    return _into(xp, "exp", squares, out=squares)  # w = exp(-e^2 / (2 sigma^2))
+    return xp.exp(squares, **room)  # w = exp(-e^2 / (2 sigma^2))
 
 
 def _correntropy_value(residual: Floats, width: float) -> Floats:
@@ -73,10 +63,11 @@ def _correntropy_value(residual: Floats, width: float) -> Floats:
 
 
 def _cauchy_weight(residual: Any, width: float, out: Any = None, xp: Any = np) -> Any:
-    squares = _into(xp, "multiply", residual, residual, out=out)
+    room = {} if out is None else {"out": out}
+    squares = xp.multiply(residual, residual, **room)
     squares *= 1.0 / width**2
     squares += 1.0
-    return _into(xp, "reciprocal", squares, out=squares)  # w = 1 / (1 + e^2 / sigma^2)
+    return xp.reciprocal(squares, **room)  # w = 1 / (1 + e^2 / sigma^2)
 
 
 def _cauchy_value(residual: Floats, width: float) -> Floats:
@@ -84,10 +75,11 @@ def _cauchy_value(residual: Floats, width: float) -> Floats:
 
 
 def _huber_weight(residual: Any, width: float, out: Any = None, xp: Any = np) -> Any:
-    sizes = _into(xp, "abs", residual, out=out)
-    if xp is np:
-        return np.divide(width, np.maximum(sizes, width, out=sizes), out=sizes)
-    return width / xp.clip(sizes, width, None)  # w = min(1, sigma / |e|)
+    room = {} if out is None else {"out": out}
+    sizes = xp.clip(xp.abs(residual, **room), width, None, **room)
+    if out is None:
+        return width / sizes
+    return np.divide(width, sizes, out=out)  # w = min(1, sigma / |e|)
 
 
 def _huber_value(residual: Floats, width: float) -> Floats:
@@ -117,6 +109,7 @@ LOSSES = {
 }
 
 
+@held_arrays("width")
 @dataclass(frozen=True)
 class Kernel:
     """How far a residual may go before its entry loses weight.

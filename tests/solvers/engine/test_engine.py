@@ -13,6 +13,7 @@ from ringlet import AWRTRD, SAWRTRD, decompose
 from ringlet.errors import ArgumentError, FormatError
 from ringlet.sampling import ChunkDraw, Purpose
 from ringlet.solvers.engine.engine import Engine
+from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.tuning.automatic import PathRun
 from ringlet.sources import ChunkedSource
 from ringlet.sources.chunked import regular_chunks
@@ -110,7 +111,7 @@ def cells(chunks, sizes, moment):
 
 @pytest.mark.parametrize("rank", ["auto", RANK])
 def test_an_automatic_fit_reads_no_block_in_vain_also_where_it_tries_something(damaged, moments, monkeypatch, rank):
-    counting, begin = Counting(damaged), PathRun.sweep
+    counting, begin, updated, updates = Counting(damaged), PathRun.sweep, Algorithm.updated, []
     source = ChunkedSource(counting, regular_chunks(SHAPE, CHUNKS))
 
     def sweep(self, number):
@@ -119,10 +120,11 @@ def test_an_automatic_fit_reads_no_block_in_vain_also_where_it_tries_something(d
         return begin(self, number)
 
     monkeypatch.setattr(PathRun, "sweep", sweep)
+    monkeypatch.setattr(Algorithm, "updated", lambda *given, **more: updates.append(1) or updated(*given, **more))
     decompose(source, rank, solver=SAWRTRD(samples=400, sweeps=14, smooth="auto"), seed=1)
-    assert len(moments) > 14 * 4  # something was tried
+    assert len(updates) > 14 * 4  # something was tried
     expected = Counter()
-    for moment, _ in groupby(moments):  # an update that is tried once more needs no other block
+    for moment, _ in groupby(moments):  # an update with another kernel width needs no other block
         expected.update(cells(source.chunks, CHUNKS, moment))
     assert counting.reads == expected
     assert "ringlet-read" in counting.threads

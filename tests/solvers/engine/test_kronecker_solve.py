@@ -110,6 +110,15 @@ def test_plans_know_which_solve_and_its_memory():
     assert SolvePlan.of((1920, 80, 80), 80**2, 4, 2).exact  # as many terms as a ring of equal bonds has
 
 
+def test_several_factorisations_are_avoided_where_a_mode_is_smooth():
+    core = {"core": (216, 16, 159), "terms": 16, "itemsize": 4, "threads": 2}
+    plan = SolvePlan.of(**core)
+    assert plan.exact
+    assert not plan.exact_smooth
+    assert SolvePlan.of(**core, exact=True).exact_smooth
+    assert SolvePlan.of((216, 16, 32), 16, 4, 2).exact_smooth  # few unknowns
+
+
 class TestFitOfWideBonds:
     """A ring with a core of 1024 unknowns a slice: conjugate gradients in place of a factorisation."""
 

@@ -11,7 +11,7 @@ from oracles import dense, random_cores, subchain, unfolding
 from ringlet.execution import Threads
 from ringlet.ring import GramChain
 from ringlet.robust import LOSSES, Kernel
-from ringlet.solvers.engine.scaled_step import PartialSearch, scaled_step, solver_of
+from ringlet.solvers.engine.scaled_step import Descent, PartialSearch, scaled_step, solver_of
 from ringlet.solvers.engine.streamed_pass import Sketch, StreamedPass
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import ArraySource
@@ -31,7 +31,7 @@ def test_without_weights_and_ridge_the_step_is_still_the_update_of_als():
     for k in range(3):
         solve = solver_of(GramChain(cores).without(k), 0.0, 0.0)
         search = PartialSearch(5, np.ones((SHAPE[k], 1)))
-        rows = scaled_step(data_of(cores, x, k), kernel, solve=solve, search=search)
+        rows = scaled_step(Descent.of(data_of(cores, x, k), kernel), solve=solve, search=search)
         expected = np.linalg.lstsq(subchain(cores, k), unfolding(x, k).T, rcond=None)[0].T
         np.testing.assert_allclose(rows, expected, rtol=1e-6, atol=1e-7)
 
@@ -46,7 +46,11 @@ def test_slices_of_which_less_is_observed_count_by_their_shares():
     kernel, solve = Kernel(math.inf, LOSSES["correntropy"]), solver_of(GramChain(cores).without(0), 0.0, 0.0)
     before = data_of(cores, x, 0, mask).rows
     whole, part, blind = (
-        float(np.linalg.norm(scaled_step(data_of(cores, x, 0, mask), kernel, solve=solve, search=search) - before))
+        float(
+            np.linalg.norm(
+                scaled_step(Descent.of(data_of(cores, x, 0, mask), kernel), solve=solve, search=search) - before
+            )
+        )
         for search in (None, PartialSearch(4, shares), PartialSearch(4, ones))
     )
     assert part == pytest.approx(whole, rel=0.03)

@@ -335,6 +335,24 @@ def test_a_step_leaves_the_state_it_is_taken_from_untouched(solver):
     assert repr(swept[0][1]) == repr(swept[1][1])  # NaN equals itself there, in every Python
 
 
+@pytest.mark.parametrize("scaling", ["global", "none"])
+def test_updates_that_share_a_look_are_those_that_look_themselves(scaling, monkeypatch):
+    _, x, _ = damaged()
+    source = as_source(x)
+    problem = Problem(source, first_look(source, None), (2, 2, 2), 0)
+    algorithm = Algorithm.of(AWRTRD(scaling=scaling), problem, Resources())
+    state = algorithm.init()
+    other = replace(state, penalties=replace(state.penalties, ridge=0.3, smooth=(0.0, 0.5, 0.0)))
+    grams = GramChain(state.cores)
+    alone = [algorithm.update(given, grams, (1, 1))[0].cores[1] for given in (state, other)]
+    pass_over, passes = algorithm.engine.pass_over, []
+    monkeypatch.setattr(algorithm.engine, "pass_over", lambda *given: passes.append(given) or pass_over(*given))
+    look = algorithm.look(state, grams, (1, 1))
+    shared = [algorithm.updated(given, grams, look, again=given is state)[0].cores[1] for given in (state, other)]
+    assert [core.tobytes() for core in shared] == [core.tobytes() for core in alone]
+    assert len(passes) == 1
+
+
 def test_gram_matrices_are_rounded_only_where_a_ridge_outweighs_it():
     _, x, _ = damaged((8, 9, 7))
     cores = random_cores(x.shape, (32, 32, 2), dtype=np.float32)
@@ -344,7 +362,7 @@ def test_gram_matrices_are_rounded_only_where_a_ridge_outweighs_it():
         with closing(algorithm.engine):
             return algorithm.grams(replace(algorithm.init(), cores=tuple(cores))).without(1).dense()
 
-    exact, rough = GramChain(cores).without(1).dense(), GramChain(cores).rough().without(1).dense()
+    exact, rough = GramChain(cores).without(1).dense(), GramChain(cores, rough=True).without(1).dense()
     assert not np.array_equal(exact, rough)
     np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0), x), rough)
     np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0, ridge=0.1), x), rough)

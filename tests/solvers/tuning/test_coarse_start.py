@@ -53,6 +53,12 @@ def test_a_fit_that_begins_with_medians_is_better_from_the_first_round_on(damage
     assert error(tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=never), truth) > 0.3
 
 
+def test_entries_are_judged_before_the_first_sweep(damaged_hills):
+    x, observed = damaged_hills
+    first = tuned(x, solver=SOLVER, mask=observed, callback=lambda _: True, policy=ALWAYS)
+    assert first.history[0].mean_weight == 1.0  # no kernel weighs those that are believed
+
+
 @pytest.mark.long
 def test_wrong_medians_are_judged():
     rng = np.random.default_rng(0)

@@ -12,6 +12,7 @@ from ringlet.errors import FormatError
 from ringlet.execution import Threads
 from ringlet.solvers.base import Problem
 from ringlet.solvers.engine.subchain import Resources
+from ringlet.solvers.rank_choice import RankChoice
 from ringlet.solvers.sawrtrd.algorithm import Algorithm
 from ringlet.solvers.tuning.entry_weights import EntryWeights
 from ringlet.solvers.tuning.judgements import WholeJudgement
@@ -97,6 +98,14 @@ def test_all_entries_count_where_hardly_any_would_be_left(missing_by):
     assert few.counted(problem, doubted=False) is problem
 
 
+def test_gross_errors_are_not_tried_for_longer_than_they_might_help(begun, monkeypatch):
+    entries, path = begun
+    swept, sweeps = Trials.swept, []
+    monkeypatch.setattr(Trials, "swept", lambda self, *given, **more: sweeps.append(1) or swept(self, *given, **more))
+    entries.judged(path, 6)
+    assert len(sweeps) == 4  # one of them with those that are doubted
+
+
 def test_gross_errors_stay_out(begun):
     entries, path = begun
     judged = replace(entries, judge=Says(np.where(WRONG, np.float32(1e-6), np.float32(1)))).judged(path, 6)
@@ -144,3 +153,40 @@ def test_a_fit_that_judges_is_not_resumed_where_nothing_is_judged(begun):
     assert unjudging.resumed({}, np.dtype("f8")) is None
     with pytest.raises(FormatError, match="memory budget leaves no room"):
         unjudging.resumed(state, np.dtype("f8"))
+
+
+def test_a_second_path_needs_small_data_that_leave_it_free_and_time(begun):
+    entries, path = begun
+    judged, now = entries.judged(path, 6), perf_counter()
+
+    def may(path=judged, choice=None, **changes):
+        free = replace(entries.held, whole=replace(entries.held.whole, choice=choice or RankChoice()))
+        return replace(entries, held=free, **changes).may_begin_again(path, now - 10)
+
+    assert may()
+    assert not may(path)  # nothing has been judged
+    assert not may(choice=RankChoice(psnr=40))
+    assert not may(policy=TuningPolicy(last_judging_entries=TRUTH.size - 1))
+    assert not may(policy=TuningPolicy(begins_again=False))
+    assert not may(policy=TuningPolicy(least_doubted=0.06))  # 5 % are
+    assert not may(deadline=now + 5)  # half as long as the first path took
+    assert not entries.may_begin_again(judged, now)  # a given rank
+
+
+def test_an_entry_that_only_itself_explains_is_doubted_though_the_ring_says_it(begun):
+    entries, path = begun
+    judge, data_range = entries.judge, path.trials.algorithm.scale.data_range
+    truth = random_cores((20, 18, 16), (2, 2, 2), seed=1)
+    cores, place = [np.zeros((3, length, 3)) for length in TRUTH.shape], tuple(np.argwhere(~WRONG)[1000])
+    for core, own, index in zip(cores, truth, place, strict=True):
+        core[:2, :, :2], core[2, index, 2] = own, (4 * TRUTH.std()) ** (1 / 3)
+    noise = 0.01 * TRUTH.std()
+    values = dense(cores) + noise * np.random.default_rng(2).standard_normal(TRUTH.shape)
+    values[place] = dense(cores)[place] + 12 * noise  # an error that a feature of its own nearly describes
+    judge = replace(judge, source=as_source(values))
+    scaled = [core / data_range ** (1 / 3) for core in cores]
+    usual = judge.judge(scaled)
+    strict = judge.judge_unseen(usual, scaled, np.ones(TRUTH.shape, bool))
+    assert usual.all_weights[place] > 0.9
+    assert strict.all_weights[place] < 0.1
+    assert np.mean(strict.all_weights > 0.5) > 0.99

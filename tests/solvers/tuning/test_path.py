@@ -9,10 +9,12 @@ from skimage import data
 from oracles import dense, random_cores
 from ringlet import AWRTRD, decompose
 from ringlet.request import FitRequest
+from ringlet.solvers.tuning.path import PathRules
+from ringlet.solvers.tuning.path_state import Phase
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.sources import ChunkedSource
 from ringlet.sources.chunked import regular_chunks
-from tuning_fits import error, spoiled, tuned, waves
+from tuning_fits import bits, error, spoiled, tuned, waves
 
 
 def small_photo():
@@ -60,6 +62,23 @@ def test_the_path_is_told(peppered_fit):
     assert sizes == sorted(sizes)
     assert min(rung.validation for rung in fit.path[1:]) < fit.path[0].validation
     assert decompose(waves(), 3, loss="learned").path == ()
+
+
+def test_penalties_of_large_data_are_tried_again_as_soon_as_the_best_rung_is_taken_up(monkeypatch):
+    climbed, found = PathRules.climbed, []
+
+    def spy(self, path, number):
+        after = climbed(self, path, number)
+        if after.at.phase is Phase.POLISHING:
+            found.append((after.at.tuned_at, set(after.at.parameters.size)))
+        return after
+
+    monkeypatch.setattr(PathRules, "climbed", spy)
+    for large_from in (0, 1 << 18):
+        tuned(waves(), policy=TuningPolicy(last_judging_entries=large_from))
+    (at_once, sizes), (later, _) = found
+    assert sizes == {0}
+    assert at_once < later == np.inf
 
 
 def test_a_fit_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path):
@@ -154,3 +173,43 @@ def test_objects_before_a_background_are_not_taken_for_errors():
         for loss in ("learned", "l2")
     ]
     assert rms[0] < 1.2 * rms[1]
+
+
+def half_known_log(seed):
+    """Days, hours and sensors of a log of rank 3, and the log with a tenth of random values and half of it missing."""
+    rng = np.random.default_rng(seed)
+    hours = np.arange(24) / 24
+    terms = [
+        np.einsum(
+            "i,j,k",
+            rng.uniform(0.3, 1, 28),
+            2 + np.cos(2 * np.pi * (hours - rng.random())) + 0.5 * np.cos(4 * np.pi * (hours - rng.random())),
+            rng.uniform(0.2, 1, 12),
+        )
+        for _ in range(3)
+    ]
+    truth = np.sum(terms, axis=0)
+    truth /= np.ptp(truth)
+    x = truth + 0.002 * rng.standard_normal(truth.shape)
+    wrong = rng.random(x.shape) < 0.1
+    x[wrong] = rng.uniform(x.min(), x.max(), wrong.sum())
+    x[rng.random(x.shape) < 0.5] = np.nan
+    return truth, x
+
+
+@pytest.mark.parametrize("seed", [2, 4, 7])
+def test_small_logs_do_not_keep_what_the_first_small_ring_has_learned(seed):
+    truth, x = half_known_log(seed)
+    assert np.std(np.asarray(decompose(x).ring) - truth) < 1.2e-3  # noise of 2e-3; errors of a tenth to 1
+
+
+def test_another_path_is_kept_only_if_it_is_better(monkeypatch):
+    def worse(rules, path, _):
+        path = rules.entries.strictly_judged(path)
+        return replace(path, now=path.trials.with_cores(path.now, [0.9 * core for core in path.now.state.cores]))
+
+    _, x = half_known_log(4)
+    alone = tuned(x, policy=TuningPolicy(begins_again=False))
+    assert bits(tuned(x)) != bits(alone)
+    monkeypatch.setattr(PathRules, "_another", worse)
+    assert bits(tuned(x)) == bits(alone)

@@ -1,28 +1,28 @@
 """The work of a pass on single pieces of it: some slices of mode k, all columns or those of one tile.
 
+`BlockMath` has the mathematics of a block of slices, on arrays of any library. `BlockWork` reads the blocks of a piece.
 A piece needs only its slices of the data and of core k, and the sampled other cores. So pieces may be worked on in any
 order and anywhere, and a block of slices is read, turned into residuals, weighted and folded back into rows of the
 gradient while it is in the cache.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from math import inf, isinf
-from typing import Any, Protocol, TypeAlias
+from math import inf
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringlet.ring.arrays import Floats
 from ringlet.ring.chain import Core
-from ringlet.robust import Kernel
-from ringlet.solvers.engine.block_arrays import BlockArrays
-from ringlet.solvers.engine.block_math import BlockMath, Entries
-from ringlet.solvers.engine.core_plan import CorePlan, Piece, SliceBlock
-from ringlet.solvers.engine.subchain import Operator, Resources, build_operator
+from ringlet.robust import LOSSES, Kernel
+from ringlet.solvers.engine.core_plan import CorePlan, Piece
+from ringlet.solvers.engine.subchain import BlockArrays, Operator, Resources, build_operator
 from ringlet.sources import Block
 
-__all__ = ["BlockWork", "PassInputs", "Readable", "Weights", "block_to_read"]
+__all__ = ["BlockMath", "BlockWork", "Entries", "PassInputs", "Readable", "Weights", "block_to_read"]
 
 Slices: TypeAlias = slice | NDArray[np.intp]  # of mode k
 
@@ -51,8 +51,8 @@ class PassInputs:
     cores : sequence of arrays
         The cores, at those indices; core k is not used.
     plan : CorePlan
-    factor : number of the working precision
-        That the data are multiplied by as they are read.
+    factor : number
+        That the data are multiplied by as they are read: of the working precision for NumPy, else a Python number.
     row_weights : array of length J, or None
         Factor of every column (leverage sampling).
     """
@@ -60,7 +60,7 @@ class PassInputs:
     index: Sequence[NDArray[np.intp]]
     cores: Sequence[Core]
     plan: CorePlan
-    factor: np.floating[Any]
+    factor: float | np.floating[Any]
     row_weights: Floats | None = None
 
 
@@ -88,6 +88,96 @@ class Weights:
     one_of: int = 1
 
 
+class Entries(NamedTuple):
+    """A block of slices of the data.
+
+    Attributes
+    ----------
+    values : array, shape (slices, ...)
+    observed : bool array, shape (slices, columns), or None
+        None: all are.
+    factor : number
+        That brings the values to units of the data's range.
+    row_weights : array, or None
+        Factor of every column.
+    """
+
+    values: Any
+    observed: Any
+    factor: Any
+    row_weights: Any = None
+
+
+class BlockMath(NamedTuple):
+    """Computes what one block contributes to a pass.
+
+    Attributes
+    ----------
+    arrays : BlockArrays
+    part : callable
+        ``part(name)`` is a context whose time counts towards a part of a profile.
+    """
+
+    arrays: BlockArrays
+    part: Callable[[str], AbstractContextManager[Any]] = nullcontext
+
+    def residuals(self, operator: Operator, rows: Any, entries: Entries) -> Any:
+        """``E = X - A S^T``, shape (B, J); anything finite where nothing is observed."""
+        with self.part("forward"):
+            model = operator.forward(rows, "model")
+        with self.part("gather"):
+            residuals = self.arrays.scaled(entries.values, entries.observed, entries.factor, rows.dtype)
+        residuals -= model
+        return residuals
+
+    def weights(self, residuals: Any, entries: Entries, kernel: Kernel | None, room: Any = None) -> Any:
+        """W o P, in `room` if that is an array; None: all are one. Missing entries have weight zero."""
+        if kernel is None and entries.observed is None and entries.row_weights is None:
+            return None
+        with self.part("weights"):
+            if room is None:
+                room = self.arrays.array("weights", residuals.shape, residuals.dtype)
+            else:
+                room = room.reshape(residuals.shape)
+            loss, width = (LOSSES["l2"], inf) if kernel is None else (kernel.loss, kernel.width)
+            factors = loss.weight(residuals, width, room, self.arrays.xp)
+            if entries.observed is not None:
+                factors = self.arrays.masked(factors, entries.observed)
+            if entries.row_weights is not None:
+                factors *= entries.row_weights
+        return factors
+
+    def gradient(
+        self, operator: Operator, rows: Any, entries: Entries, kernel: Kernel | None, room: Any = None
+    ) -> tuple[Any, Any]:
+        """Rows of ``(W o P o E) S``, and the weights."""
+        residuals = self.residuals(operator, rows, entries)
+        factors = self.weights(residuals, entries, kernel, room)
+        if factors is not None:
+            with self.part("weights"):
+                residuals *= factors
+        with self.part("adjoint"):
+            return operator.adjoint(residuals), factors
+
+    def plain_gradient(self, operator: Operator, rows: Any, entries: Entries) -> tuple[Any, Any]:
+        """Rows of ``E S``, and ``||E||_F^2``, for complete data without weights."""
+        residuals = self.residuals(operator, rows, entries)
+        return operator.adjoint(residuals), self.arrays.inner(residuals, residuals)
+
+    def right_hand_side(self, operator: Operator, rows: Any, entries: Entries) -> Any:
+        """Rows of ``X S``."""
+        return operator.adjoint(self.arrays.scaled(entries.values, entries.observed, entries.factor, rows.dtype))
+
+    def curvature(self, operator: Operator, direction: Any, factors: Any) -> Any:
+        """``|| sqrt(W) o P o (h S^T) ||_F^2`` from the weights; None: all are one."""
+        with self.part("search"):
+            step = operator.forward(direction, "step")
+            if factors is None:
+                return self.arrays.inner(step, step)
+            step *= step
+            return self.arrays.inner(factors, step)
+
+
 class BlockWork:
     """Computes what single pieces contribute to a pass.
 
@@ -98,8 +188,8 @@ class BlockWork:
     rows : array (slices, r_k r_{k+1})
         A_k before the update.
     resources : Resources
-    arrays : BlockArrays, optional
-        The library of rows, cores and entries; by default NumPy, with the workspace of the resources.
+    math : BlockMath, optional
+        Of the library of rows, cores and entries; by default NumPy's, in the workspace of the resources.
     """
 
     def __init__(
@@ -108,59 +198,53 @@ class BlockWork:
         inputs: PassInputs,
         rows: Any,
         resources: Resources,
-        arrays: BlockArrays | None = None,
+        math: Any = None,
     ) -> None:
         self._source = source
         self._inputs = inputs
         self._plan = plan = inputs.plan
         self._rows = rows
-        self._arrays = arrays = resources.workspace if arrays is None else arrays
-        self._factor = arrays.number(inputs.factor)
         self._part = resources.part
-        self._math = BlockMath(arrays, None, resources.part)
-        self._operator = build_operator(plan, inputs.cores, arrays) if plan.tile_mode is None else None
+        self._math = BlockMath(resources.workspace, part=resources.part) if math is None else math
+        self._arrays = self._math.arrays
+        self._operator = build_operator(plan, inputs.cores, self._arrays) if plan.tile_mode is None else None
 
     def gradient(self, piece: Piece, *, weights: Weights) -> Any:
         """Rows of ``d = (W o P o (X - A S^T)) S``."""
-        operator, math, width = self._operator_for(piece), *self._kernel(weights)
-        compute = self._arrays.traced(BlockMath.gradient)
-
-        def parts() -> Iterator[Any]:
-            for block in piece.blocks:
-                room = self._room(block, weights)
-                rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
-                part, factors = compute(math, operator, rows, entries, width, room)
-                if weights.kept is not None:
-                    weights.kept[block.first, block.stop] = factors
-                yield part
-
-        return self._arrays.joined(parts(), self._rows[piece.slices, :])
+        operator, room, parts = self._operator or self._tiled_operator(piece), None, []
+        kernel = weights.kernel if weights.kernel.width < inf else None
+        for block in piece.blocks:
+            rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
+            if weights.room is not None:
+                room = weights.room[block.first : block.stop]
+            part, factors = self._math.gradient(operator, rows, entries, kernel, room)
+            if weights.kept is not None:
+                weights.kept[block.first, block.stop] = factors
+            parts.append(part)
+        return self._arrays.xp.concat(parts)
 
     def right_hand_side(self, piece: Piece) -> Any:
         """Rows of ``X S``."""
-        operator, compute = self._operator_for(piece), self._arrays.traced(BlockMath.right_hand_side)
-        given = ((self._rows[block.slices, :], self._read(block.slices, piece.tile)) for block in piece.blocks)
-        parts = (compute(self._math, operator, rows, entries) for rows, entries in given)
-        return self._arrays.joined(parts, self._rows[piece.slices, :])
+        operator, parts = self._operator or self._tiled_operator(piece), []
+        for block in piece.blocks:
+            rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
+            parts.append(self._math.right_hand_side(operator, rows, entries))
+        return self._arrays.xp.concat(parts)
 
     def plain_gradient(self, piece: Piece) -> tuple[Any, Any]:
         """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
-        operator, squares = self._operator_for(piece), []
-        compute = self._arrays.traced(BlockMath.plain_gradient)
-
-        def parts() -> Iterator[Any]:
-            for block in piece.blocks:
-                rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
-                part, square = compute(self._math, operator, rows, entries)
-                squares.append(square)
-                yield part
-
-        return self._arrays.joined(parts(), self._rows[piece.slices, :]), sum(squares)
+        operator, parts, squares = self._operator or self._tiled_operator(piece), [], []
+        for block in piece.blocks:
+            rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
+            part, square = self._math.plain_gradient(operator, rows, entries)
+            parts.append(part)
+            squares.append(square)
+        return self._arrays.xp.concat(parts), sum(squares)
 
     def curvature(self, piece: Piece, *, direction: Any, weights: Weights) -> Any:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``."""
-        operator, math, width = self._operator_for(piece), *self._kernel(weights)
-        compute, total = self._arrays.traced(BlockMath.curvature), 0.0
+        operator, total = self._operator or self._tiled_operator(piece), 0.0
+        kernel = weights.kernel if weights.kernel.width < inf else None
         for block in piece.blocks:
             slices: Slices = block.slices
             if weights.one_of > 1:
@@ -171,43 +255,24 @@ class BlockWork:
             if weights.kept is not None and (block.first, block.stop) in weights.kept:
                 factors = weights.kept[block.first, block.stop]
             else:
-                entries, residuals = self._residuals(operator, slices, piece.tile)
-                room = self._room(block, weights)
-                room = room if weights.one_of == 1 else room[: len(residuals)]
-                factors = self._arrays.traced(BlockMath.weights)(math, residuals, entries, width, room)
-            total += compute(math, operator, direction[slices, :], factors)
+                entries = self._read(slices, piece.tile)
+                residuals = self._math.residuals(operator, self._rows[slices, :], entries)
+                factors = self._math.weights(residuals, entries, kernel)
+            total += self._math.curvature(operator, direction[slices, :], factors)
         return total
 
     def residuals(self, piece: Piece) -> list[Any]:
         """Residuals of the observed entries, a vector for each block."""
-        operator, xp, found = self._operator_for(piece), self._arrays.xp, []
+        operator, xp, found = self._operator or self._tiled_operator(piece), self._arrays.xp, []
         for block in piece.blocks:
-            entries, residuals = self._residuals(operator, block.slices, piece.tile)
+            entries = self._read(block.slices, piece.tile)
+            residuals = self._math.residuals(operator, self._rows[block.slices, :], entries)
             if entries.observed is None:
                 flat = xp.reshape(residuals, (-1,))
                 found.append(flat.copy() if xp is np else flat)  # NumPy writes the next block there
             else:
                 found.append(residuals[entries.observed])
         return found
-
-    def _residuals(self, operator: Operator, block: Slices, tile: slice | None) -> tuple[Entries, Any]:
-        """A block of slices, and ``E = X - A S^T`` of it."""
-        entries, compute = self._read(block, tile), self._arrays.traced(BlockMath.residuals)
-        return entries, compute(self._math, operator, self._rows[block, :], entries)
-
-    def _kernel(self, weights: Weights) -> tuple[BlockMath, Any]:
-        """The mathematics with the loss of a kernel, and its width."""
-        kernel = weights.kernel
-        if isinf(kernel.width):
-            return self._math, inf
-        return BlockMath(self._arrays, kernel.loss, self._part), self._arrays.number(kernel.width)
-
-    def _room(self, block: SliceBlock, weights: Weights) -> Any:
-        """Where NumPy writes the weights of a block."""
-        count = block.slices.stop - block.slices.start
-        if weights.room is not None:
-            return weights.room[block.first : block.stop].reshape(count, -1)
-        return self._arrays.array("weights", (count, (block.stop - block.first) // count), self._rows.dtype)
 
     def _read(self, block: Slices, tile: slice | None) -> Entries:
         """A block of slices of the data, or of a tile of them."""
@@ -219,11 +284,9 @@ class BlockWork:
                 observed = self._arrays.xp.reshape(observed, (values.shape[0], -1))
         if row_weights is not None and tile is not None:
             row_weights = row_weights[tile]
-        return Entries(values, observed, self._factor, row_weights)
+        return Entries(values, observed, self._inputs.factor, row_weights)
 
-    def _operator_for(self, piece: Piece) -> Operator:
-        if self._operator is not None:
-            return self._operator
+    def _tiled_operator(self, piece: Piece) -> Operator:
         cores, mode = list(self._inputs.cores), self._plan.tile_mode
         if mode is not None and piece.tile is not None:
             cores[mode] = cores[mode][:, piece.tile, :]

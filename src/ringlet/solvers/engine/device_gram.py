@@ -94,9 +94,11 @@ class DeviceGrams(GramChain):
         With float64.
     cores : sequence of arrays
         Of NumPy, or of the place.
+    rough : bool
+        As in `GramChain`; not used here, where all products are in float64.
     """
 
-    def __init__(self, place: Place, cores: Sequence[Core]) -> None:
+    def __init__(self, place: Place, cores: Sequence[Core], *, rough: bool = False) -> None:  # noqa: ARG002
         super().__init__([place.put(core) for core in cores])
         self.place, self.xp, self.host = place, place.xp, place.fetch
         bond, pairs = self._narrowest, self._pairs
@@ -123,12 +125,6 @@ class DeviceGrams(GramChain):
         chosen = np.linspace(0, core.shape[1] - 1, min(core.shape[1], COMPARED_SLICES)).astype(np.int32)
         rows = unfold(self.xp.take(core, self.place.put(chosen), axis=1), self.xp.float64, self.xp)
         return self.place.fetch(self.without(k).apply(rows) @ rows.T)
-
-    def _transferred(self, core: Any) -> Any:
-        """``T[(a,a'),(b,b')] = sum_i core[a,i,b] core[a',i,b']``."""
-        rows, (a, _, b) = unfold(core, self.xp.float64, self.xp), core.shape
-        product = self.xp.reshape(rows.T @ rows, (a, b, a, b))
-        return self.xp.reshape(self.xp.permute_dims(product, (0, 2, 1, 3)), (a * a, b * b))
 
     def _passed(self, products: Any, core: Any) -> Any:
         """``sum_i Z(i)^T product Z(i)`` for every product, some slices at a time."""

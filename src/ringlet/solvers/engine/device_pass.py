@@ -16,9 +16,9 @@ from ringlet.arrays import Sender
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import unfold
 from ringlet.robust import Kernel
-from ringlet.solvers.engine.block_arrays import FreshArrays
-from ringlet.solvers.engine.block_work import BlockWork, PassInputs, Readable, Weights
+from ringlet.solvers.engine.block_work import BlockMath, BlockWork, PassInputs, Readable, Weights
 from ringlet.solvers.engine.core_plan import CorePlan, plan_core
+from ringlet.solvers.engine.fresh_arrays import FreshArrays, TracedMath
 from ringlet.solvers.engine.streamed_pass import Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.sources import Block, DeviceSource, Source
@@ -84,7 +84,7 @@ class DevicePass:
         self.rows = unfold(cores[mode], xp=np if self._host else place.xp)
         dtype = self.rows.dtype if self._host else place.numpy_dtype(cores[mode])
         plan = plan_core(sketch.sizes, tuple([core.shape[0] for core in cores]), mode)
-        self._entries: Readable = _Sent(source, Sender(place))
+        self._entries: Readable = _Sent(source, device.send)
         if isinstance(source, DeviceSource):
             self._entries = _Placed(source)
         self._place, self._memory, self._whole_plan = place, device.memory, device.memory.entries
@@ -92,7 +92,7 @@ class DevicePass:
         self._mapper: Mapper = resources.mapper if place.on_host else map
         self._resources = resources
         others = [core[:, :0, :] if k == mode else place.put(core) for k, core in enumerate(cores)]
-        self._inputs = PassInputs(sketch.index, others, plan, dtype.type(1.0 / data_range))
+        self._inputs = PassInputs(sketch.index, others, plan, float(dtype.type(1.0 / data_range)))
         self._rows = place.put(self.rows)
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
@@ -144,8 +144,8 @@ class DevicePass:
 
     def _each(self, plan: CorePlan, compute: Callable[..., Result]) -> Iterable[Result]:
         """What every piece contributes, in the order of the pieces; `compute` is a method of `BlockWork`."""
-        arrays = FreshArrays(self._place.xp)
-        work = BlockWork(self._entries, replace(self._inputs, plan=plan), self._rows, self._resources, arrays)
+        math = TracedMath(BlockMath(FreshArrays(self._place.xp), self._resources.part))
+        work = BlockWork(self._entries, replace(self._inputs, plan=plan), self._rows, self._resources, math)
         return self._mapper(partial(compute, work), plan.pieces)
 
     def _joined(self, plan: CorePlan, pieces: Sequence[Any]) -> Any:

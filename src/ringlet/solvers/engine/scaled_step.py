@@ -15,13 +15,23 @@ import numpy as np
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
 from ringlet.robust import Kernel
+from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.device_gram import inner
 from ringlet.solvers.engine.gram_solve import solve_once
 from ringlet.solvers.engine.kronecker_solve import conjugate_solve
 from ringlet.solvers.engine.smoothness import laplacian, roughness, smooth_solve
 from ringlet.solvers.engine.streamed_pass import Pass
 
-__all__ = ["CorePenalty", "PartialSearch", "Penalties", "Penalty", "Solve", "scaled_step", "solver_of"]
+__all__ = [
+    "CorePenalty",
+    "Descent",
+    "PartialSearch",
+    "Penalties",
+    "Penalty",
+    "Solve",
+    "scaled_step",
+    "solver_of",
+]
 
 Solve: TypeAlias = Callable[[Floats], Floats]
 
@@ -187,6 +197,31 @@ def solver_of(
 
 
 @dataclass(frozen=True)
+class Descent:
+    """Where the data pull the rows of a core: the same for steps under any penalty.
+
+    Attributes
+    ----------
+    data : Pass
+        Over what the update looks at.
+    gradient : array
+        Rows of ``d = (W o P o (X - A S^T)) S``.
+    weights : Weights
+        W o P.
+    """
+
+    data: Pass
+    gradient: Floats
+    weights: Weights
+
+    @classmethod
+    def of(cls, data: Pass, kernel: Kernel) -> "Descent":
+        """By entries that a kernel weighs."""
+        d, weights = data.gradient(kernel)
+        return cls(data, d, weights)
+
+
+@dataclass(frozen=True)
 class PartialSearch:
     """A line search over one of every `one_of` neighbouring slices.
 
@@ -222,21 +257,19 @@ class PartialSearch:
 
 
 def scaled_step(
-    data: Pass,
-    kernel: Kernel,
+    descent: Descent,
     penalty: Penalty | None = None,
     solve: Solve | None = None,
     mapper: Mapper = map,
     search: PartialSearch | None = None,
+    *,
+    again: bool = False,
 ) -> Floats | None:
     """The rows of a core after one scaled steepest descent step with exact line search; None if it cannot move.
 
     Parameters
     ----------
-    data : Pass
-        The pass over the entries of this update.
-    kernel : Kernel
-        Weighs the entries.
+    descent : Descent
     penalty : Penalty, optional
     solve : callable, optional
         Scales the gradient; without it the step is along the gradient itself.
@@ -244,9 +277,13 @@ def scaled_step(
         Used like `map` for independent pieces.
     search : PartialSearch, optional
         For a line search over some slices only.
+    again : bool
+        Whether the descent serves another step afterwards; if not, its gradient is overwritten.
     """
-    rows, blocks = data.rows, _blocks(data.rows)
-    d, weights = data.gradient(kernel)  # d = (W o P o (X - A S^T)) S
+    data, rows, d = descent.data, descent.data.rows, descent.gradient  # d = (W o P o (X - A S^T)) S
+    blocks = _blocks(rows)
+    if again:
+        d = d + 0  # a copy, in any library
     if penalty is not None:
         d = penalty.pull(d, rows)
     h = d if solve is None else solve(d)  # h = d (G + lambda I)^-1
@@ -254,9 +291,10 @@ def scaled_step(
     numerator = sum(mapper(lambda i: float(np.vdot(d[i], h[i])), blocks)) if on_host else inner(d, h)
     part = search.of(d, h, mapper) if search is not None and on_host else None
     if search is None or part is None:
-        denominator = data.curvature(h, weights)
+        denominator = data.curvature(h, descent.weights)
     else:
-        denominator = part[1] * data.curvature(part[0], replace(weights, room=None, kept=None, one_of=search.one_of))
+        weights = replace(descent.weights, room=None, kept=None, one_of=search.one_of)
+        denominator = part[1] * data.curvature(part[0], weights)
     denominator += 0.0 if penalty is None else penalty.curvature(h)
     eta = numerator / denominator if denominator > 0.0 else 0.0  # <d, h> / || sqrt(W) o P o (h S^T) ||^2
     if eta == 0.0 or not isfinite(eta):

@@ -10,6 +10,7 @@ __all__ = ["PLANNED_STEPS", "SolvePlan"]
 PLANNED_STEPS = 4  # of conjugate gradients: usual numbers are 2 to 6
 _LEAST_SIZE = 1024  # unknowns per row below which a factorisation is fast and small
 _DOUBLE = 2  # an operation in float64 is so many times slower
+_BANDS = 4  # of frequencies, each with a factorisation of its own, has a mode that is smooth: usual numbers are 3 to 7
 _SMALL_PRODUCTS = 1.5  # an operation of conjugate gradients is so many times slower than one of large products
 
 
@@ -21,6 +22,8 @@ class SolvePlan:
     ----------
     exact : bool
         The Gram matrix is formed and factored; otherwise conjugate gradients work without forming it.
+    exact_smooth : bool
+        The same where the mode has a smoothness.
     operations : int
         Of forming the matrix and solving with it; of conjugate gradients, for the usual number of steps.
     seconds : float
@@ -30,6 +33,7 @@ class SolvePlan:
     """
 
     exact: bool
+    exact_smooth: bool
     operations: int
     seconds: float
     memory: int
@@ -62,7 +66,12 @@ class SolvePlan:
         factoring, solving = size**3 // 3 + 2 * terms * size**2, 2 * rows * size**2
         stepping = PLANNED_STEPS * 2 * rows * terms * size * (a + b)
         factored, stepped = (_DOUBLE * factoring + solving) / GEMM_RATE, _SMALL_PRODUCTS * stepping / GEMM_RATE
-        if exact or size < _LEAST_SIZE or stepped >= factored:
-            memory = size**2 * (8 + itemsize // 2)  # G, factored in place, and its factor in the working precision
-            return cls(True, factoring + solving, factored, memory)
-        return cls(False, stepping, stepped, threads * itemsize * scratch_numbers((a, b), terms))
+        dense = size**2 * (8 + itemsize // 2)  # G, factored in place, and its factor in the working precision
+        scratch = threads * itemsize * scratch_numbers((a, b), terms)
+        always = exact or size < _LEAST_SIZE
+        banded = factored + (_BANDS - 1) * _DOUBLE * factoring / GEMM_RATE
+        if always or stepped >= banded:
+            return cls(True, True, factoring + solving, factored, dense)
+        if stepped >= factored:
+            return cls(True, False, factoring + solving, factored, max(dense, scratch))
+        return cls(False, False, stepping, stepped, scratch)

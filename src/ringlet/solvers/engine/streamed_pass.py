@@ -101,7 +101,7 @@ class StreamedPass:
         self._weights_room = weights_room
         self._work: BlockWork | None = None  # here, where it is needed
         self._plan = plan
-        self._batches = self._batch_count()
+        self._batches = 1 if resources.placement is None else self._batch_count()
 
     def gradient(self, kernel: Kernel) -> tuple[Floats, Weights]:
         """Rows of ``d = (W o P o (X - A S^T)) S``, and the weights W o P; on a cluster these are not kept."""
@@ -111,8 +111,8 @@ class StreamedPass:
 
     def curvature(self, direction: Floats, weights: Weights) -> float:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``, the denominator of the exact line search."""
-        work, batches = partial(BlockWork.curvature, weights=weights), self._batch_count(weights.one_of)
-        return float(sum(self._each(work, direction, batches)))
+        batches = self._batches if weights.one_of == 1 else self._batch_count(weights.one_of)
+        return float(sum(self._each(partial(BlockWork.curvature, weights=weights), direction, batches)))
 
     def residuals(self) -> Floats:
         """Residuals of all observed entries, as one vector: only for passes over few entries."""

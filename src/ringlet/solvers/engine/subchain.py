@@ -2,25 +2,109 @@
 
 ``forward(rows)`` is ``A_k S_k^T`` and ``adjoint(residuals)`` is ``Y S_k``, for a block of slices, without (or, where
 that is cheaper, with) the subchain being formed. All large products are single matrix products. They are written for
-arrays of any library; `BlockArrays` says where their results go.
+arrays of any library; `BlockArrays` says where their results go, and what a library does in its own way. `Workspace` is
+NumPy's: it works in place, in memory that it reuses.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from math import prod
+from threading import local
 from typing import Any, Protocol
+
+import numpy as np
 
 from ringlet.arrays import Device, held_arrays
 from ringlet.execution import Placement, Profile
 from ringlet.ring import GramChain
 from ringlet.ring.arrays import Floats, Mapper
 from ringlet.ring.chain import Core, merge
-from ringlet.solvers.engine.block_arrays import BlockArrays, Workspace
 from ringlet.solvers.engine.core_plan import CorePlan
 from ringlet.solvers.engine.device_gram import DeviceGrams
 
-__all__ = ["Operator", "Resources", "build_operator"]
+__all__ = ["LARGEST_ENTRY", "BlockArrays", "Operator", "Resources", "Workspace", "build_operator"]
+
+LARGEST_ENTRY = {4: 1e12, 8: 1e100}  # in data ranges, by bytes of the working precision: no square of them overflows
+
+
+class BlockArrays(Protocol):
+    """The library of the arrays, and how it computes what takes most time."""
+
+    @property
+    def xp(self) -> Any:
+        """The namespace of the library."""
+        ...
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Where to write a result, of any finite numbers; None: it is a new array."""
+        ...
+
+    def product(self, name: str, left: Any, right: Any, shape: tuple[int, ...]) -> Any:
+        """``left @ right``, of this shape. It may overwrite the previous result of the same name and dtype."""
+        ...
+
+    def contiguous(self, array: Any) -> Any:
+        """The array as products read it best."""
+        ...
+
+    def scaled(self, values: Any, observed: Any, factor: Any, dtype: Any) -> Any:
+        """Entries times a factor, in this dtype, shape (slices, columns) as `observed`; zero where nothing is."""
+        ...
+
+    def masked(self, weights: Any, observed: Any) -> Any:
+        """Weights, zero where nothing is observed."""
+        ...
+
+    def inner(self, one: Any, other: Any) -> Any:
+        """``<one, other>``, a number."""
+        ...
+
+
+class Workspace(local):
+    """Arrays that a thread reuses, because new memory for large temporaries is slow."""
+
+    xp: Any = np
+    contiguous = staticmethod(np.ascontiguousarray)
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[str, Any], Floats] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Floats:
+        """An array of any finite numbers. It overwrites the previous one of the same name and dtype."""
+        size = prod(shape)
+        flat = self._arrays.get((name, dtype))
+        if flat is None or flat.size < size:
+            flat = self._arrays[name, dtype] = np.zeros(size, dtype)
+        return flat[:size].reshape(shape)
+
+    def product(self, name: str, left: Floats, right: Floats, shape: tuple[int, ...]) -> Floats:
+        """``left @ right``, in array `name`."""
+        return np.matmul(left, right, out=self.array(name, shape, left.dtype))
+
+    def scaled(self, values: Any, observed: Any, factor: Any, dtype: np.dtype[Any]) -> Floats:
+        """Entries times a factor, in array "residuals"; zero where nothing is observed."""
+        scaled = self.array("residuals", (len(values), values.size // len(values)), dtype)
+        with np.errstate(over="ignore"):  # of floats: entries beyond float32 are cut off below
+            np.multiply(values, factor, out=scaled.reshape(values.shape), casting="unsafe")
+        largest = LARGEST_ENTRY[dtype.itemsize]
+        if values.dtype.kind == "f":
+            np.clip(scaled, -largest, largest, out=scaled)
+        if observed is not None:
+            if values.dtype.kind == "f":  # missing entries may be NaN, which no weight removes
+                np.fmax(scaled, -largest, out=scaled)
+            scaled *= observed  # `where` has a branch for every entry and takes ten times as long
+        return scaled
+
+    def masked(self, weights: Floats, observed: Any) -> Floats:
+        """Weights, zero where nothing is observed, in place."""
+        weights *= observed
+        return weights
+
+    def inner(self, one: Floats, other: Floats) -> float:
+        """``<one, other>``."""
+        return float(np.vdot(one, other))
 
 
 @dataclass(frozen=True)
@@ -39,7 +123,7 @@ class Resources:
     device : Device or None
         Passes run there, on arrays of its library.
     grams : callable
-        The Gram matrices of a ring from its cores: on the device, if equations are solved there.
+        ``grams(cores, rough=...)``: the Gram matrices of a ring; on the device, if equations are solved there.
     part : callable
         ``part(name)`` is a context whose time counts towards a part of the profile, if there is one.
     """
@@ -49,7 +133,7 @@ class Resources:
     profile: Profile | None = None
     workspace: Workspace = field(default_factory=Workspace)
     device: Device | None = None
-    grams: Callable[[Sequence[Core]], GramChain] = field(init=False)
+    grams: Callable[..., GramChain] = field(init=False)
     part: Callable[[str], AbstractContextManager[Any]] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -14,9 +14,9 @@ A state is immutable, and a step returns a new one. So a step can be tried, and 
 The cores are those of the data divided by their range. AWRTRD is the same with all indices.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, isfinite, isnan, nan, prod
 
 import numpy as np
@@ -37,6 +37,7 @@ from ringlet.solvers.engine.engine import Engine, Moment
 from ringlet.solvers.engine.fit_plan import FitPlan
 from ringlet.solvers.engine.scaled_step import (
     CorePenalty,
+    Descent,
     PartialSearch,
     Penalties,
     Penalty,
@@ -44,7 +45,7 @@ from ringlet.solvers.engine.scaled_step import (
     scaled_step,
     solver_of,
 )
-from ringlet.solvers.engine.streamed_pass import Sketch
+from ringlet.solvers.engine.streamed_pass import Pass, Sketch
 from ringlet.solvers.engine.subchain import Resources
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, given_start, measure, random_start
@@ -96,6 +97,30 @@ class CoreReport:
 
     pilot: PilotStats
     moved: bool
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one core update has seen of the data; updates under several penalties may share it.
+
+    Attributes
+    ----------
+    mode : int
+    sketch : Sketch
+    pilot : PilotStats
+    data : callable
+        Makes the pass over the sketch.
+    """
+
+    mode: int
+    sketch: Sketch
+    pilot: PilotStats
+    data: Callable[[], Pass]
+
+    @cached_property
+    def descent(self) -> Descent:
+        """Computed when it is first asked for."""
+        return Descent.of(self.data(), self.pilot.kernel)
 
 
 @dataclass(frozen=True)
@@ -154,17 +179,28 @@ class Algorithm:
         then : (int, int), optional
             The update that follows, if it is known.
         """
-        engine, rows, k = self.engine, None, moment[1]
+        return self.updated(state, grams, self.look(state, grams, moment, then))
+
+    def look(self, state: FitState, grams: GramChain, moment: Moment, then: Moment | None = None) -> Look:
+        """Draw what an update looks at (arguments as in `update`); penalties count only by their kernel width."""
+        engine, k = self.engine, moment[1]
         then = then if state.plan.reads_ahead else None  # with wider bonds a memory budget may have no room for it
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(grams.cores, moment, columns=columns, then=then)  # X_I, P_I
             pilot = self._pilot(state, sketch, moment)  # sigma
-            penalty, solve = self._scaling(state, grams, sketch, pilot, k)  # G_k, lambda
+        return Look(k, sketch, pilot, partial(engine.pass_over, sketch, k, state.plan))
+
+    def updated(
+        self, state: FitState, grams: GramChain, look: Look, *, again: bool = False
+    ) -> tuple[FitState, GramChain, CoreReport]:
+        """Update the core that was looked at; `again`: the look serves another update, too."""
+        rows, k, pilot = None, look.mode, look.pilot
+        with self.engine.resources.part(f"mode {k}"):
+            penalty, solve = self._scaling(state, grams, look.sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
-                data = engine.pass_over(sketch, k, state.plan)
-                search = self._search(state, sketch, penalty, k)
-                rows = scaled_step(data, pilot.kernel, penalty, solve, self.mapper, search)  # A_k + eta h
+                search = self._search(look.sketch, penalty) if state.plan.cores[k].searched_one_of > 1 else None
+                rows = scaled_step(look.descent, penalty, solve, self.mapper, search, again=again)  # A_k + eta h
         if rows is None:
             return state, grams, CoreReport(pilot, moved=False)
         before, _, after = state.cores[k].shape
@@ -174,9 +210,9 @@ class Algorithm:
 
     def grams(self, state: FitState) -> GramChain:
         """The Gram matrices of the ring; as exact as solves need them where there is a ridge and data are near zero."""
-        chain, ridge = self.engine.resources.grams(state.cores), state.penalties.ridge
+        ridge = state.penalties.ridge
         shifted = (ridge is None or ridge >= _RIDGE_OF_ROUGH) and self.scale.level == 1.0
-        return chain.rough() if shifted and self.settings.solve == "auto" else chain
+        return self.engine.resources.grams(state.cores, rough=shifted and self.settings.solve == "auto")
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """End a sweep: the state from which the next one begins, and a report to the driver."""
@@ -274,7 +310,8 @@ class Algorithm:
         grams, place = (resources.grams(sketch.cores), sketch.mode) if local else (grams, k)
         with self.engine.resources.part("Gram"):
             gram = grams.without(place)  # G_k = S_k^T S_k
-        level = gram.trace() / gram.size
+        unknowns = state.cores[k].shape[0] * state.cores[k].shape[2]
+        level = gram.trace() / unknowns
         if not (isfinite(level) and level > 0.0):
             return None, None
         trusted = pilot.mean_weight * (survey.observed / prod(shape))
@@ -283,23 +320,24 @@ class Algorithm:
         smooth = self.scale.penalty_unit * state.penalties.smooth[k] * level
         part = pilot.mean_weight * (prod(sketch.sizes) // shape[k]) / (prod(shape) // shape[k])  # that counts
         shares = (survey.shares[k] * part).astype(state.cores[k].dtype)[:, np.newaxis]
-        profile, exact, room = resources.profile, state.plan.cores[k].solve.exact, None
+        planned, profile, room = state.plan.cores[k].solve, resources.profile, None
+        exact = planned.exact_smooth if smooth else planned.exact
         if isinstance(gram, DeviceSum):
             there, mean = gram.place.put(shares), float(shares.mean())
             scale: Solve = DeviceSolve(gram, ridge, smooth, exact)
             return CorePenalty(ridge, smooth, there, mean=mean, xp=grams.xp), scale
         if exact:  # all cores and sweeps use this memory for G: new pages would cost as much as filling them
-            room = np.asarray(resources.workspace.array("Gram", (gram.size, gram.size), np.dtype("f8")), np.float64)
+            room = np.asarray(resources.workspace.array("Gram", (unknowns, unknowns), np.dtype("f8")), np.float64)
         solve = solver_of(gram, ridge, smooth, self.mapper, room, exact=exact)
         solve = solve if profile is None else profile.timed("solve", solve)
         return CorePenalty(ridge, smooth, shares, self.mapper), solve
 
-    def _search(self, state: FitState, sketch: Sketch, penalty: Penalty | None, k: int) -> PartialSearch | None:
+    def _search(self, sketch: Sketch, penalty: Penalty | None) -> PartialSearch | None:
         """How to search some slices only; None: all are searched. A sketch may be smaller than planned."""
-        planned = state.plan.cores[k].searched_one_of
-        if planned == 1 or self.engine.resources.device is not None or not isinstance(penalty, CorePenalty):
+        if self.engine.resources.device is not None or not isinstance(penalty, CorePenalty):
             return None
-        return PartialSearch(min(planned, searched_one_of(prod(sketch.sizes), sketch.sizes[k])), penalty.shares)
+        one_of = searched_one_of(prod(sketch.sizes), sketch.sizes[sketch.mode])
+        return PartialSearch(one_of, penalty.shares)
 
     def _few_columns(self, rank: tuple[int, ...], k: int) -> int | None:
         """The columns of data in memory that a slice needs, if these are fewer than the solver asks for."""

@@ -18,10 +18,11 @@ from ringlet.errors import ArgumentError, BudgetError
 from ringlet.results.many_rings import ManyRings, merge_stacks
 from ringlet.results.ring_snapshot import fill_empty
 from ringlet.ring.arrays import Array64
+from ringlet.robust import Kernel
 from ringlet.solvers.base import working_dtype
-from ringlet.solvers.engine.block_arrays import FreshArrays
-from ringlet.solvers.engine.block_math import BlockMath, Entries
+from ringlet.solvers.engine.block_work import BlockMath, Entries
 from ringlet.solvers.engine.device_solve import solved
+from ringlet.solvers.engine.fresh_arrays import FreshArrays
 from ringlet.solvers.engine.gram_solve import RELATIVE_RIDGE
 from ringlet.solvers.sawrtrd.settings import AWRTRD
 from ringlet.solvers.sawrtrd.start import Scale, check_representable, measure, random_start
@@ -160,9 +161,9 @@ class _Stack:
         """W o P; None: all are one. Residuals are measured in widths, so that one kernel serves all."""
         entries = Entries(None, observed, 1.0)
         if np.isinf(width).all():
-            return BlockMath(self._arrays).weights(residuals, entries, inf)
+            return BlockMath(self._arrays).weights(residuals, entries, None)
         inverse = self.place.put((1 / width).astype(self.dtype).reshape(-1, 1, 1))
-        return BlockMath(self._arrays, self.settings.kernel_loss).weights(residuals * inverse, entries, 1.0)
+        return BlockMath(self._arrays).weights(residuals * inverse, entries, Kernel(1.0, self.settings.kernel_loss))
 
     def _ridge(self, gram: Any, mean_weight: Array64, k: int, state: _State) -> tuple[Array64, Any]:
         """The ridge of every tensor, and that of every row, as arrays of the place."""

@@ -1,4 +1,4 @@
-"""Automatic fits as the driver sees them: settings are chosen by the error at held-out entries."""
+"""Automatic fits, for the driver: the error at held-out entries chooses the settings."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -37,7 +37,7 @@ __all__ = ["PathRun", "start_automatic"]
 
 @contextmanager
 def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) -> Iterator["PathRun"]:
-    """Begin a fit in which held-out entries decide; the driver sweeps it."""
+    """Begin an automatic fit; the driver sweeps it."""
     rule = solver.sampling_rule()
     if rule.by_rows:
         raise ArgumentError(f"sampling={rule.method!r} needs a given rank and a given smooth, not 'auto'")
@@ -60,7 +60,7 @@ def start_automatic(solver: RobustRing, problem: Problem, policy: TuningPolicy) 
 
 
 class PathRun:
-    """An automatic fit under way.
+    """A running automatic fit.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class PathRun:
         On the problem without the held-out entries.
     policy : TuningPolicy
     judge : Judge or None
-        None: a kernel weighs entries.
+        None: a kernel gives entries their weights.
     place : callable
         Puts the entries of a problem on the cluster, if there is one.
     """
@@ -99,19 +99,19 @@ class PathRun:
             tuple(open_parameters(solver, shape, tunes_width=judge is None and policy.tunes_width)),
             first.penalties,
             scale.data_range,
-            ends=solver.tol > 0,  # tol=0 asks for all sweeps
+            ends=solver.tol > 0,  # tol=0 means all sweeps
             began=perf_counter(),
         )
         at = PathState(
             TunedParameters(self._rules.parameters).state,
             Phase.POLISHING if choice is None else Phase.GROWING,
-            restarted=not policy.restarts or choice is not None or whole.init is not None,  # growing bonds need none
+            restarted=not policy.restarts or choice is not None or whole.init is not None,  # bonds that grow need none
         )
         start = trials.candidate(first, SweepReport(change=inf, loss=nan))
         self._path = self._rules.sized(Path(at, trials, start, start))
 
     def prepare(self, deadline: float) -> None:
-        """Go to the ring of block medians, if there is one that is better than a nearly constant tensor."""
+        """Start from the ring of block medians, if it is better than a nearly constant tensor."""
         rules, path, now = self._rules, self._path, self._path.now
         self._rules = replace(rules, entries=replace(rules.entries, deadline=deadline))
         algorithm = path.trials.algorithm
@@ -123,7 +123,10 @@ class PathRun:
         state = replace(algorithm.with_cores(now.state, cores), penalties=start.penalties)
         coarse = path.trials.candidate(state, now.report)
         if path.trials.compare(coarse, now).certainty > self._policy.sure:
-            self._path = rules.sized(replace(path, now=coarse, best=coarse))
+            path = rules.sized(replace(path, now=coarse, best=coarse))
+            if rules.entries.outdated(path):  # a kernel, which begins wide, would take the ring away from right entries
+                path = rules.entries.judged(path, 0)
+            self._path = path
 
     def sweep(self, number: int) -> SweepReport:
         """One round: a sweep, and what follows from it."""
@@ -180,7 +183,7 @@ class PathRun:
         )
 
     def warn_if_missed(self) -> None:
-        """Say so if the target was not reached."""
+        """Warn if the target was not reached."""
         choice, now, validator = self._held.whole.choice, self._path.now, self._path.trials.validator
         if choice is None or choice.psnr is None or choice.parameters is not None:  # the ring of medians is a start
             return
@@ -189,7 +192,7 @@ class PathRun:
             return
         why = "too few entries to hold some out" if isnan(psnr) else f"{psnr:.1f} dB"
         right = validator.psnr(now.state.cores, replace(choice, trusted=True))
-        if not choice.trusted and right > psnr + 1:  # dB: they matter
+        if not choice.trusted and right > psnr + 1:  # dB: wrong entries matter
             why += f", {right:.1f} dB without those judged wrong, which trusted=True leaves out"
         warn(f"target(psnr={choice.psnr}) was not reached: {why}, with rank {now.state.plan.rank}", DataWarning)
 

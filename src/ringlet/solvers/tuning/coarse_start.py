@@ -1,7 +1,7 @@
-"""Where an automatic fit of large, smooth data begins: at the ring of their block medians.
+"""The start of an automatic fit of large, smooth data: the ring of their block medians.
 
-A fit of the medians costs a fraction of one of the data, and medians know hardly any outliers: rank and penalties are
-nearly found when the fit of all entries begins.
+A fit of the medians is much cheaper than one of the data, and medians have hardly any outliers. So rank and penalties
+are nearly known when the fit of all entries begins.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,14 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.sawrtrd.run import RobustSnapshot
 from ringlet.solvers.tuning.block_medians import block_medians, interpolated, smooth_modes
 from ringlet.solvers.tuning.policy import TuningPolicy
-from ringlet.solvers.tuning.tuned_parameters import refined
 from ringlet.sources import ArraySource
 
 __all__ = ["CoarseStart", "coarse_start"]
 
 _FACTORS = ((1024, 4), (128, 2))  # modes of at least 1024 slices have blocks of 4, and of at least 128 slices of 2
-_SMALLER = 2  # times fewer numbers has the medians' ring than the medians, at least
-_EASY = 600  # unknowns a slice, on average: with more, most of an update is a solve, which fewer slices do not shorten
-_SWEEPS = 80  # at most; a number of its own, so that nothing depends on that of the solver
+_SMALLER = 2  # the ring of the medians has at least so many times fewer numbers than the medians
+_EASY = 600  # mean unknowns per slice: with more, solves take most of the time, and fewer slices do not help
+_SWEEPS = 80  # most sweeps of the medians, independent of the solver's
 _TOL = 1e-3
 
 
@@ -44,7 +43,7 @@ Begin: TypeAlias = Callable[[RobustRing, Problem, TuningPolicy], AbstractContext
 
 @dataclass(frozen=True)
 class CoarseStart:
-    """A ring of the whole data to begin with, in their units, and penalties to continue with."""
+    """A first ring of the whole data, in their units, and the penalties to continue with."""
 
     ring: TensorRing
     penalties: Penalties
@@ -53,7 +52,7 @@ class CoarseStart:
 def coarse_start(
     begin: Begin, solver: RobustRing, problem: Problem, policy: TuningPolicy, deadline: float = inf
 ) -> CoarseStart | None:
-    """Fit the block medians of data in memory; None where that saves no time or is not possible.
+    """Fit the block medians of data in memory; None if this saves no time or is not possible.
 
     Parameters
     ----------
@@ -84,13 +83,13 @@ def coarse_start(
         raise KeyboardInterrupt
     sizes = zip(found.ring().cores, shape, factors, strict=True)
     cores = [interpolated(np.asarray(core), 1, np.arange(length), factor) for core, length, factor in sizes]
-    if not all(map(np.any, cores)):  # medians of zero, of sparse data: no fit can start from there
+    if not all(map(np.any, cores)):  # medians of sparse data are zero: no fit can start from there
         return None
-    return CoarseStart(TensorRing(cores), refined(found.penalties, factors))
+    return CoarseStart(TensorRing(cores), replace(found.penalties, width=1.0))  # the rule's kernel width
 
 
 def _factors(policy: TuningPolicy, solver: RobustRing, problem: Problem) -> tuple[int, ...] | None:
-    """How many slices of every mode a block has; None if there should be none."""
+    """Number of slices of a block along every mode; None without blocks."""
     source, choice = problem.source, problem.choice
     open_to_choice = choice is not None and choice.bytes is None and choice.still is None and solver.smooth == "auto"
     if (

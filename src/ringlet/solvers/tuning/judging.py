@@ -1,6 +1,6 @@
-"""Which entries a fit believes: all are judged by the ring and their neighbours, between two sweeps.
+"""Which entries a fit trusts: the ring and their neighbours judge all entries between two sweeps.
 
-After that the sweeps are least squares of what is believed.
+The sweeps that follow are least squares of the trusted entries.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 from ringlet.solvers.tuning.holdout import holdout_memory
 from ringlet.solvers.tuning.judgements import Judgement, WholeJudgement
 from ringlet.solvers.tuning.judging_rules import MOST_DOUBTED, JudgedPart, beside_ring, doubted_share
+from ringlet.solvers.tuning.leverage import leverages
 from ringlet.solvers.tuning.policy import TuningPolicy
 from ringlet.solvers.tuning.tiled_judging import TileSizes, judge_tiles, tiled_judging_memory
 from ringlet.solvers.tuning.validator import HeldOut
@@ -33,13 +34,13 @@ from ringlet.sources import ArraySource, Source
 __all__ = ["Judge", "can_judge", "judge_for", "judging_memory", "was_judged", "without_stuck_entries"]
 
 _MOST_IN_MEMORY = 1 << 31  # of arrays: all of them are judged each time
-_BYTES = 80  # for every entry while all are judged
-_WHOLE_PART, _TILED_PART = 4, 2  # judging all at once, or by tiles, may take this part of a memory budget at most
-_FEWEST = 1500  # observed entries: of fewer too little can be learned
+_BYTES = 80  # for every entry during a judgement
+_WHOLE_PART, _TILED_PART = 4, 2  # divisors of a memory budget: the most for judging, at once or by tiles
+_FEWEST = 1500  # observed entries: fewer are too few to learn from
 
 
 def judging_memory(settings: RobustRing, policy: TuningPolicy, shape: Sequence[int], *, stored: bool) -> int:
-    """Bytes that judging takes, beside the data; 0 where the settings leave no room for it."""
+    """Bytes that judging takes in addition to the data; 0 if the settings exclude it."""
     entries, budget = prod(shape), settings.budget
     if not (settings.loss == "learned" and settings.tunes_width) or not (stored or entries <= _MOST_IN_MEMORY):
         return 0
@@ -63,9 +64,9 @@ def was_judged(state: RunState) -> bool:
 def can_judge(settings: RobustRing, policy: TuningPolicy, problem: Problem) -> bool:
     """Whether entries can be judged: data that vary, enough of them, and room in the memory budget.
 
-    A kernel whose width is given weighs them instead. Before a still camera they are not judged: the pixels of what
-    passes by agree with each other. Nor are those of arrays in memory on a cluster: all of the data would be sent again
-    for every judgement.
+    A kernel of a given width gives weights instead. With `background` entries are not judged, because the pixels of a
+    moving object agree with each other. Arrays in memory on a cluster are not judged either: every judgement would send
+    all of the data again.
     """
     source, survey, choice = problem.source, problem.survey, problem.choice
     stored = source.chunks is not None
@@ -83,9 +84,9 @@ def can_judge(settings: RobustRing, policy: TuningPolicy, problem: Problem) -> b
 
 
 def without_stuck_entries(settings: RobustRing, policy: TuningPolicy, problem: Problem) -> Problem:
-    """The problem without entries of stuck detectors and dead rows; they need no ring to be found.
+    """The problem without entries of stuck detectors and dead rows, which are found without a ring.
 
-    As it was where entries are not judged, or not at once.
+    Unchanged if entries are not judged, or not at once.
     """
     source = problem.source
     at_once = can_judge(settings, policy, problem) and _judges_whole(settings, policy, source.shape)
@@ -100,7 +101,7 @@ def without_stuck_entries(settings: RobustRing, policy: TuningPolicy, problem: P
 
 
 def judge_for(settings: RobustRing, policy: TuningPolicy, held: HeldOut, data_range: float) -> "Judge | None":
-    """Who judges the entries of a fit; None if they cannot be judged."""
+    """The judge of the entries of a fit; None if they cannot be judged."""
     problem = held.whole
     if not can_judge(settings, policy, problem):
         return None
@@ -115,7 +116,7 @@ class Judge:
     ----------
     source : Source
     data_range : float
-        Of which the cores are a ring's divided by it.
+        The cores are a ring of the data divided by it.
     at_once : bool
         Whether all entries are judged at once; else tile by tile.
     sizes : TileSizes
@@ -151,10 +152,33 @@ class Judge:
         model, (weights,) = judge_entries([entries], mapper=mapper)
         return self._settled(entries, weights, model)
 
-    def finally_by(self, ring: TensorRing, mapper: Mapper = map) -> tuple[Judgement, Judged]:
-        """Judge all entries at once by a ring in the data's units, and keep what those who restore the data need.
+    def judge_unseen(
+        self, judgement: Judgement, cores: Sequence[Core], used: NDArray[np.bool_], mapper: Mapper = map
+    ) -> Judgement:
+        """A stricter judgement: an entry is doubted, too, if the ring would not say it without the entry itself.
 
-        These judge no stuck entries, so that those of a store are left out here; see `without_stuck_entries`.
+        Parameters
+        ----------
+        judgement : Judgement
+            By the same ring.
+        cores : sequence of arrays
+        used : bool array
+            Entries that the ring was fitted to.
+        mapper : callable
+            Used like `map`.
+        """
+        entries = beside_ring(self.source, self._box, cores, self.data_range)
+        own = leverages(cores, used)
+        residuals = np.where(used, entries.values, entries.ring) - entries.ring
+        unseen = replace(entries, ring=entries.ring - residuals * (own / (1.0 - own)))
+        model, (weights,) = judge_entries([unseen], mapper=mapper)
+        strict = self._settled(unseen, weights, model)
+        return WholeJudgement(np.minimum(strict, judgement.weights(self._box)))
+
+    def finally_by(self, ring: TensorRing, mapper: Mapper = map) -> tuple[Judgement, Judged]:
+        """Judge all entries at once by a ring in the data's units, and keep what restoring the data needs.
+
+        Stuck entries of a store are left out here; see `without_stuck_entries`.
         """
         values, observed = self.source.read(self._box)
         if not isinstance(self.source, ArraySource):
@@ -164,6 +188,11 @@ class Judge:
         weights = self._settled(entries, judged.weights[0], judged.model)
         return WholeJudgement(weights), judged.without_windows()
 
+    def used_by(self, problem: Problem) -> NDArray[np.bool_]:
+        """Entries that count in a problem of this tensor."""
+        _, observed = problem.source.read(self._box)
+        return np.ones(self.source.shape, np.bool_) if observed is None else observed
+
     @property
     def _box(self) -> tuple[slice, ...]:
         return tuple(slice(0, length) for length in self.source.shape)
@@ -171,6 +200,6 @@ class Judge:
     def _settled(self, entries: Entries, weights: NDArray[np.float32], model: JudgingModel) -> NDArray[np.float32]:
         part = JudgedPart.of(entries, weights, model.outliers)
         part = part.with_events(doubted_share([part]))
-        if doubted_share([part]) > MOST_DOUBTED:  # too many to be errors: the ring knows too little yet
+        if doubted_share([part]) > MOST_DOUBTED:  # too many for errors: the ring is still too small
             return part.known.astype(np.float32)
         return part.settled(self.data_range)

@@ -7,37 +7,49 @@ __all__ = ["TuningPolicy"]
 
 @dataclass(frozen=True)
 class TuningPolicy:
-    """Which ideas automatic fits use, and the numbers that decide.
+    """The ideas that automatic fits use, and the numbers that decide.
 
     Attributes
     ----------
     hole_guides : bool
         A few missing entries in large holes get values from their coarse surroundings: rings are undetermined there.
     holds_out_together : bool
-        Where entries are missing together, as the colours of a pixel, some are held out together: single ones would be
-        easier to predict than those that are missing.
+        If entries are missing together, such as the colours of a pixel, some are held out together: single ones are
+        easier to predict than missing ones.
     coarse_start : bool
-        Large, smooth data begin at the ring of their block medians: the search for it costs a fraction there.
+        Fits of large, smooth data start from the ring of their block medians, in which the search is much cheaper.
     coarse_from_entries : int
-        They are large from this number of entries.
+        Data with at least this number of entries are large.
     coarse_room : float
-        That many times the medians must fit into a memory budget.
+        The medians must fit this number of times into a memory budget.
     restarts : bool
         Fits of a given rank that stall in a swamp are started again from other random cores.
     trims_bonds : bool
-        The last ring loses the parts of its bonds that held-out entries do not miss: it is smaller and as good.
+        The last ring loses parts of its bonds if the error at held-out entries does not increase.
     tunes_width : bool
-        Kernels get the width that held-out entries like best: one rule does not suit all kinds of errors.
+        Kernels get the width with the least error at held-out entries: no rule suits all kinds of errors.
     chooses_least_squares : bool
         Held-out entries decide between least squares and a kernel for entries that are not judged: rare peaks are no
         errors.
     readmits : bool
-        Doubted entries count all the same if the ring is no worse for it at all held-out entries: what a small ring
-        cannot reach looks wrong, and no larger one would learn what is left out.
+        Doubted entries count again if the ring is then no worse at all held-out entries: what a small ring cannot fit
+        looks wrong, and a larger one could not learn it if it were left out.
+    begins_again : bool
+        Small data get another path from a small ring, without the entries that the first one doubts: a small ring that
+        has learned wrong entries believes them.
+    least_doubted : float
+        Share of the observed entries that have to be doubted for it: one or two of many are rare events.
+    paths : int
+        Of small data, at most.
+    another_path_db : float
+        A path that is better than the one before by this much is followed by another one: what was so wrong may not be
+        right yet.
     counting_sweeps : int
-        In which two ways to count entries show what they do to a ring.
+        Sweeps that compare two ways to count entries.
     no_worse : float
         Standard errors by which it may be worse.
+    likely : float
+        Standard errors by which the ring of another path has to be better.
     sure : float
         Standard errors by which an unlikely choice has to be better than the usual one: the ring of block medians than
         a constant, a kernel of all entries than least squares of those that are believed.
@@ -52,10 +64,10 @@ class TuningPolicy:
     rung_settled_db : float
         A rung ends with a sweep that lowers the validation error by less.
     rung_sweeps : int
-        And after this number of sweeps at most: the next rung gains more for its time.
+        Most sweeps of a rung: the next rung gains more in the same time.
     fast_rung_sweeps : int
-        A rung goes on up to this number of sweeps while each lowers the validation error by `rung_goes_on_db`: of data
-        that a ring describes exactly, the smallest such ring shows it only then.
+        A rung continues up to this number of sweeps while each lowers the validation error by `rung_goes_on_db`. For
+        exact data this is needed to find the smallest ring that describes them.
     rung_goes_on_db : float
     cheap_rung_sweeps : int
         The same of rungs that cost little, and of the first, in which kernels narrow; these end only with a sweep that
@@ -64,7 +76,7 @@ class TuningPolicy:
         A rung is cheap if the largest ring has this many times its numbers.
     chance_db : float
         Validation errors that differ by less differ by chance. A rung is better than the best one if its error is lower
-        by more: a larger ring has to be worth its size. Trimming bonds may cost as much. The last ring is swept on
+        by more: a larger ring has to justify its size. Trimming bonds may cost as much. The last ring is swept on
         while its error falls by more.
     patience : int
         Rungs in a row that are not better, which end the path, and sweeps in a row that are not, which end the last
@@ -72,7 +84,7 @@ class TuningPolicy:
     too_fast_db : float
         While a sweep lowers the validation error by more, it is too early to see which penalties help.
     first_ridge : float
-        Strength of the ridge that a fit begins with, where it is tuned: it is raised more surely than lowered.
+        First strength of a tuned ridge: raising it is decided more reliably than lowering it.
     rejudging_db : float
         Entries are judged again when the validation error has fallen by this much: a better ring judges better.
     judged_at_once : int
@@ -81,11 +93,12 @@ class TuningPolicy:
         Large data are not judged if that takes longer than the fit may: about this time for an entry.
     last_judging_entries : int
         Data with no more entries are judged once more at the end of a path, and swept on until they settle again. More
-        entries are judged right before the last sweeps: what is found serves those who look at neighbours later.
+        entries are judged just before the last sweeps: restored entries use this judgement. There
+        penalties are tried again as soon as the best rung is taken up, not when it has settled.
     first_sweeps : int
         Sweeps of a given rank after which a kernel has narrowed far enough to be compared with least squares.
     judgements : int
-        How often entries are judged at a given rank: the second time by a ring that was fitted to what was believed.
+        Number of judgements at a given rank; a ring fitted to the trusted entries makes the second one.
     retuning_db : float
         Penalties are tried again at the end if the validation error has fallen by this much since they were last.
     least_squares_gain_db : float
@@ -94,7 +107,7 @@ class TuningPolicy:
     exact : float
         Validation error, in data ranges, of data that a ring describes exactly: the path ends.
     closing_sweeps : int
-        Sweeps with all entries, at the end: held-out entries then count, too.
+        Sweeps with all entries, at the end: held-out entries count there, too.
     """
 
     hole_guides: bool = True
@@ -107,8 +120,10 @@ class TuningPolicy:
     tunes_width: bool = True
     chooses_least_squares: bool = True
     readmits: bool = True
+    begins_again: bool = True
     counting_sweeps: int = 3
     no_worse: float = 1.0
+    likely: float = 1.0
     sure: float = 2.0
     growth_factor: float = 2.0
     small_growth_factor: float = 1.3
@@ -130,6 +145,9 @@ class TuningPolicy:
     last_judging_entries: int = 1 << 18
     first_sweeps: int = 6
     judgements: int = 2
+    least_doubted: float = 1e-3
+    paths: int = 3
+    another_path_db: float = 1.0
     retuning_db: float = 1.0
     least_squares_gain_db: float = 0.5
     exact: float = 2e-5

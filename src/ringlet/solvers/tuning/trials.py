@@ -15,12 +15,12 @@ from ringlet.solvers.tuning.validator import Array64, Validator, Verdict
 
 __all__ = ["Candidate", "Trial", "Trials"]
 
-_EXACT = 1e-3  # validation error, in data ranges, below which the smallest ridge is no longer small
-_TRIALS = 1 << 20  # sweeps that are only tried have numbers from here on; those of the rounds count on
+_EXACT = 1e-3  # validation error, in data ranges, below which even the smallest ridge matters
+_TRIALS = 1 << 20  # numbers of trial sweeps begin here; those of the rounds are consecutive
 
 
 class Trial(IntEnum):
-    """What a sweep beside the rounds is for: each has random draws of its own. Several in a row count on from it."""
+    """The purpose of a sweep outside of the rounds: each has its own draws. Several in a row count on from it."""
 
     ROUND = 0
     FEATURES = 1  # and 2: updates that find the features of a wider bond
@@ -50,7 +50,7 @@ class Trials:
     Attributes
     ----------
     algorithm : Algorithm
-        Does not see the entries of the validator.
+        The algorithm, which does not use the entries of the validator.
     validator : Validator
         In data ranges.
     """
@@ -63,38 +63,42 @@ class Trials:
         return Candidate(state, report, self.validator.residuals(state.cores))
 
     def with_cores(self, candidate: Candidate, cores: Sequence[Core]) -> Candidate:
-        """The same with other cores, of other bonds perhaps."""
+        """The same with other cores, perhaps with other bonds."""
         return self.candidate(self.algorithm.with_cores(candidate.state, cores), candidate.report)
 
     def swept(self, state: FitState, number: int, trial: int = Trial.ROUND, sweeps: int = 1) -> Candidate:
-        """Where sweeps lead from a state, by default one."""
+        """The candidate after some sweeps from a state, by default one."""
         for one in range(trial, trial + sweeps):
             state, report = self.algorithm.sweep(state, number + one * _TRIALS)
         return self.candidate(state, report)
 
     def updated(self, state: FitState, number: int, trial: int, mode: int) -> FitState:
-        """Where the update of one core leads from a state."""
+        """The candidate after the update of one core."""
         grams = self.algorithm.grams(state)
         return self.algorithm.update(state, grams, (number + trial * _TRIALS, mode))[0]
 
     def tuned(
         self, before: Candidate, number: int, tuned: TunedParameters, due: Mapping[int, int]
     ) -> tuple[Candidate, bool]:
-        """Where a sweep leads in which cores are updated twice, also with a parameter changed; whether a change helped.
+        """The candidate after a sweep with two updates of each core, also with changed parameters; whether one helped.
 
-        After each such update the held-out entries choose: a trial costs one core update, not a sweep. `due` names the
-        parameter for every mode that has one.
+        After each such update the held-out entries choose. Both share what an update sees of the data: a trial costs a
+        solve and a line search. `due` names the parameter for every mode that has one.
         """
         algorithm, validator, state, helped, reports = self.algorithm, self.validator, before.state, False, []
         grams, exact = algorithm.grams(state), self.error(before) < _EXACT
         for mode in range(len(state.cores)):
             moment, then = (number, mode), (number, mode + 1) if mode + 1 < len(state.cores) else None
-            best = algorithm.update(state, grams, moment, then)
             given, penalties = state.penalties, None
             if mode in due:
                 penalties = tuned.changed(due[mode], given, before.parameters, exact=exact)
+            look = algorithm.look(state, grams, moment, then)
+            best = algorithm.updated(state, grams, look, again=penalties is not None)
             if penalties is not None:
-                other = algorithm.update(_with_penalties(state, penalties), grams, moment, then)
+                changed = _with_penalties(state, penalties)
+                if penalties.width != given.width:
+                    look = algorithm.look(changed, grams, moment, then)
+                other = algorithm.updated(changed, grams, look)
                 verdict = validator.compare(*[validator.residuals(one[0].cores) for one in (other, best)])
                 if tuned.answer(due[mode], given, penalties, verdict.certainty):
                     best, helped = other, True
@@ -112,6 +116,6 @@ class Trials:
 
 
 def _with_penalties(state: FitState, penalties: Penalties) -> FitState:
-    """The state with other penalties; a narrower kernel is narrower at once, to see what it does."""
+    """The state with other penalties; a narrower kernel is narrower at once, to show its effect."""
     narrower = min(1.0, penalties.width / state.penalties.width)
     return replace(state, penalties=penalties, narrowest=state.narrowest * narrower)

@@ -1,4 +1,4 @@
-"""Penalties and kernel width as parameters that an automatic fit tunes: which value to try next, and when to rest."""
+"""Penalties and kernel width as tuned parameters: which value to try next, and when to pause."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,16 +7,16 @@ from enum import IntEnum
 from ringlet.solvers.engine.scaled_step import Penalties
 from ringlet.solvers.sawrtrd.robust_ring import RobustRing
 
-__all__ = ["TunedParameter", "TunedParameters", "Tuning", "TuningState", "open_parameters", "refined"]
+__all__ = ["TunedParameter", "TunedParameters", "Tuning", "TuningState", "open_parameters"]
 
 _ORDERED = 8  # modes of fewer slices are not smoothed
 _RIDGE_STEP, _RIDGE_LEAST, _RIDGE_MOST = 3.0, 1e-4, 1.0
 _SMOOTH_STEP, _SMOOTH_LEAST, _SMOOTH_MOST = 3.0, 0.009, 30.0
-_SMOOTH_FIRST = 0.03  # the first strength that is tried where there is none
+_SMOOTH_FIRST = 0.03  # the first strength that is tried from zero
 _WIDTH_STEP, _WIDTH_LEAST, _WIDTH_MOST = 1.4, 0.25, 2.0
 _LIKELY = 1.0  # standard errors by which another value has to be better,
-_SURE = 2.0  # and for a first smoothness or a smaller ridge: the harm that these do comes later
-_WEAK = 0.03  # smoothness up to which less is taken unless that is likely to be worse
+_SURE = 2.0  # and for a first smoothness or a smaller ridge, whose harm shows later
+_WEAK = 0.03  # smoothness up to which a smaller one is kept unless it is probably worse
 _AT_ONCE = 2  # parameters that are tried in a sweep
 _MISSES = 2  # trials in a row, one each way, after which a parameter rests
 _REST = 1.5  # until the ring has grown by this factor
@@ -39,7 +39,7 @@ class TunedParameter:
     ----------
     name : {"ridge", "smooth", "width"}
     mode : int
-        A mode whose core update shows what it does; for "smooth" the one that it acts on.
+        A mode whose core update shows its effect; for "smooth" the mode that it acts on.
     """
 
     name: str
@@ -73,9 +73,9 @@ class TunedParameter:
 
 
 def open_parameters(solver: RobustRing, shape: tuple[int, ...], *, tunes_width: bool) -> list[TunedParameter]:
-    """What the solver leaves open: ridge, smoothness of every ordered mode, and kernel width if that is to be tuned.
+    """The parameters that the solver leaves open: ridge, smoothness of every ordered mode, and kernel width if tuned.
 
-    The ridge comes first: where it is too small, smoothness helps even along a mode without order.
+    The ridge comes first: if it is too small, smoothness helps even along a mode without order.
     """
     longest = shape.index(max(shape))
     parameters = [TunedParameter("ridge", longest)] if solver.ridge == "auto" else []
@@ -86,35 +86,20 @@ def open_parameters(solver: RobustRing, shape: tuple[int, ...], *, tunes_width: 
     return parameters
 
 
-def refined(penalties: Penalties, factors: Sequence[int]) -> Penalties:
-    """Penalties of the same data with `factors` times more slices of every mode, and the rule's kernel width.
-
-    With f times more slices there are f times more differences, each an f-th of what it was; the data of a slice
-    weigh the same, and there are f times more: smoothness has to be f^2 times stronger.
-
-    Examples
-    --------
-    >>> refined(Penalties(0.1, (0.0, 0.03), 0.5), (4, 2))
-    Penalties(ridge=0.1, smooth=(0.0, 0.12), width=1.0)
-    """
-    smooth = zip(penalties.smooth, factors, strict=True)
-    return Penalties(penalties.ridge, tuple(min(strength * factor**2, _SMOOTH_MOST) for strength, factor in smooth))
-
-
 @dataclass(frozen=True)
 class TuningState:
-    """Where the tuning of several parameters stands; one entry a parameter.
+    """The state of the tuning; one entry per parameter.
 
     Attributes
     ----------
     queue : tuple of int
         The order in which they are tried.
     up : tuple of bool
-        The way each is changed next.
+        The direction of the next change of each.
     kept : tuple of int
-        The way of the last change that helped: 1 up, -1 down, 0 none yet.
+        The direction of the last change that helped: 1 up, -1 down, 0 none yet.
     reversals : tuple of int
-        How often that way has changed.
+        How often this direction has changed.
     misses : tuple of int
         Trials in a row that did not help.
     size : tuple of int
@@ -130,13 +115,13 @@ class TuningState:
 
 
 class TunedParameters:
-    """Tries one parameter after the other: the same one again, the same way, while that helps.
+    """Tries one parameter after the other; the same one again, in the same direction, while this helps.
 
     Parameters
     ----------
     parameters : sequence of TunedParameter
     state : TuningState, optional
-        Where they stand; by default none has been tried.
+        Their state; by default none has been tried.
 
     Notes
     -----
@@ -159,7 +144,7 @@ class TunedParameters:
         return chosen
 
     def changed(self, at: int, given: Penalties, size: int, *, exact: bool = False) -> Penalties | None:
-        """Other penalties to try; None if a parameter rests. Say with `answer` what they brought."""
+        """Other penalties to try; None if a parameter rests. `answer` takes the result."""
         if size >= _REST * self.state.size[at]:
             self._set(at, misses=0, kept=0, reversals=0)
             if self.state.size[at] and self._parameters[at].name != "width":
@@ -173,7 +158,7 @@ class TunedParameters:
         return None
 
     def answer(self, at: int, given: Penalties, changed: Penalties, certainty: float) -> bool:
-        """Whether to keep what `changed` gave, from how sure it is that it is better, in standard errors."""
+        """Whether to keep the result of `changed`, from its certainty to be better, in standard errors."""
         state, parameter = self.state, self._parameters[at]
         old, new = given.smooth[parameter.mode], changed.smooth[parameter.mode]
         needed = _SURE if new > old == 0 else -_LIKELY if _WEAK >= old > new else _LIKELY
