@@ -132,8 +132,7 @@ class PathRules:
             path = self.entries.judged(path, number)  # a better ring trusts more
             path = self.entries.recounted(path, number, Counting.WEIGHED)
             path = path.moved(judgements=path.at.judgements + 1, idle=0)
-            if given_rank:
-                return self._untuned(path), False
+            return self._untuned(path) if given_rank else path, False  # swept on with what it trusts
         return path, True
 
     def _best_of_several(self, path: Path, number: int) -> Path:
