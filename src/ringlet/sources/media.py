@@ -77,8 +77,7 @@ def read_image(path: Path, max_size: float | str | None = None) -> tuple[NDArray
         try:
             picture = pillow.open(opened, formats=_IMAGE_FORMATS)
         except pillow.UnidentifiedImageError as error:  # its message names an object of Python
-            begins = "it does not begin as a picture does" if head else "it is empty"
-            raise FormatError(f"cannot be read: {begins}") from error
+            raise OSError("it does not begin as a picture does" if head else "it is empty") from error
         with picture as file:
             pixels = f"decoding {file.width} x {file.height} pixels"
             check_size(file.width * file.height * _PIXEL_BYTES, max_size, pixels)
