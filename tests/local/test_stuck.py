@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ringlet import decompose
 from ringlet.local.stuck import stuck_entries, without_stuck
 
 
@@ -63,10 +64,27 @@ def test_a_scratch_in_one_frame_is_found():
 def test_lost_frames_are_found_but_not_a_black_lead(value):
     x = np.stack([np.roll(photo(), 2 * place, axis=1) for place in range(24)], axis=-1)
     x[..., :2], x[..., 9] = 0, value
-    x[3, 5, 9] = 100  # a wrong entry
+    x[3, 5, 9] = 100  # as in the frames beside it
     found, expected = stuck_entries(x), marked(x, (..., 9))
     expected[3, 5, 9] = False
     np.testing.assert_array_equal(found, expected)
+
+
+def test_other_wrong_entries_of_a_lost_row_are_lost_with_it():
+    """A ring would describe the row by these few."""
+    x = photo().astype(float)
+    rng = np.random.default_rng(2)
+    wrong = rng.random(x.shape) < 0.02
+    x[wrong] = rng.choice([0, 900], wrong.sum())
+    x[30][~wrong[30]] = 0
+    assert (x[30] == 900).any()
+    assert stuck_entries(x)[30].all()
+    truth = 1000 + 300 * np.sin(np.arange(60) / 9)[:, None, None] * np.cos(np.arange(50) / 8)[:, None] + np.zeros(6)
+    log = truth + rng.normal(0, 5, truth.shape)
+    gross = rng.random(truth.shape) < 0.01
+    log[25] = 0
+    log[gross] = rng.choice([0.0, 3000.0], gross.sum())
+    assert np.abs(decompose(log).restored()[25] - truth[25]).max() < 20
 
 
 def test_frames_with_few_known_entries_are_not_lost():

@@ -38,13 +38,16 @@ def lost_entries(values: NDArray[Any], observed: NDArray[np.bool_] | None, mode:
     if not flat.any():
         return np.empty(0, np.intp)
     varied = np.flatnonzero((held > 0) & ~flat)
-    lost = [place for place in np.flatnonzero(flat) if _is_lost(slices, known, usual[place], varied, int(place))]
-    if not 0 < len(lost) <= _MOST_LOST * len(flat) or not is_ordered(
+    found = np.zeros_like(known)
+    for place in np.flatnonzero(flat):
+        found[place] = _lost_of(slices, known, usual[place], varied, int(place))
+    lost = np.count_nonzero(found.any(axis=1))
+    if not 0 < lost <= _MOST_LOST * len(flat) or not is_ordered(
         np.where(known, slices, slices.mean(where=known))[varied], 0, np.random.default_rng(0)
     ):
         return np.empty(0, np.intp)
     order = np.moveaxis(np.arange(values.size).reshape(values.shape), mode, 0).reshape(slices.shape)
-    return np.asarray(order[lost][same[lost]])
+    return np.asarray(order[found])
 
 
 def _middle(values: NDArray[Any]) -> Any:
@@ -53,18 +56,27 @@ def _middle(values: NDArray[Any]) -> Any:
     return np.partition(some, some.size // 2)[some.size // 2] if some.size else 0
 
 
-def _is_lost(slices: NDArray[Any], known: NDArray[np.bool_], value: Any, varied: NDArray[np.intp], place: int) -> bool:
-    """Whether the nearest slices that vary, on both sides, are nearer to each other than to this value.
+def _lost_of(
+    slices: NDArray[Any], known: NDArray[np.bool_], value: Any, varied: NDArray[np.intp], place: int
+) -> NDArray[np.bool_]:
+    """The entries of a slice that are lost: all with this value, and the few others that are unlike its neighbours.
 
-    Where most of their entries have this value, such as that of a quiet background, it belongs to the data.
+    None are if the nearest slices that vary, on both sides, are nearer to this value than to each other, or if most of
+    their entries have it, as that of a quiet background: then it belongs to the data.
     """
-    after = int(np.searchsorted(varied, place))
+    none, after = np.zeros(slices.shape[1], bool), int(np.searchsorted(varied, place))
     if not 0 < after < varied.size:
-        return False
+        return none
     before, then = varied[after - 1], varied[after]
     both = known[before] & known[then]
-    first, second = (slices[one][both].astype(np.float64) for one in (before, then))
-    away = np.abs((first + second) / 2 - float(value))
+    first, second, here = (slices[one][both].astype(np.float64) for one in (before, then, place))
+    middle = (first + second) / 2
+    away = np.abs(middle - float(value))
     if not both.any() or np.mean(away == 0) > _MOST_SHARED:
-        return False
-    return bool(np.abs(second - first).mean() < _ALIKE * away.mean())
+        return none
+    least = _ALIKE * away.mean()
+    if not np.abs(second - first).mean() < least:
+        return none
+    lost = known[place].copy()
+    lost[both] &= np.where(here == value, True, np.abs(here - middle) > least)
+    return lost
