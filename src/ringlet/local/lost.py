@@ -64,7 +64,8 @@ def _lost_of(
     None are if the nearest slices that vary, on both sides, are nearer to this value than to each other, or if most of
     their entries have it, as that of a quiet background: then it belongs to the data.
     """
-    none, after = np.zeros(slices.shape[1], bool), int(np.searchsorted(varied, place))
+    none: NDArray[np.bool_] = np.zeros(slices.shape[1], np.bool_)
+    after = int(np.searchsorted(varied, place))
     if not 0 < after < varied.size:
         return none
     before, then = varied[after - 1], varied[after]
@@ -77,6 +78,6 @@ def _lost_of(
     least = _ALIKE * away.mean()
     if not np.abs(second - first).mean() < least:
         return none
-    lost = known[place].copy()
-    lost[both] &= np.where(here == value, True, np.abs(here - middle) > least)
+    lost: NDArray[np.bool_] = known[place].copy()
+    lost[both] &= (here == value) | (np.abs(here - middle) > least)
     return lost
