@@ -170,7 +170,7 @@ class GramChain:
         bond = self._narrowest = min(ranks)  # c
         self._first_mode = ranks.index(bond)  # the ring is opened at the bond before this mode
         self._mapper = mapper
-        self._rough = rough
+        self.rough = rough
         self._pairs = np.triu_indices(bond)  # c <= c'
         self._ends = self._pairs[0] * bond + self._pairs[1]  # rows of the first transfer matrix
         # At position p of the opened chain: prefix = T_0 .. T_{p-1}, suffix = T_{p+1} .. T_{N-1}; each with one matrix
@@ -242,7 +242,7 @@ class GramChain:
 
     def _passed(self, products: Array64, core: Core) -> Array64:
         """``sum_i Z(i)^T product Z(i)`` for every product, without the transfer matrix."""
-        rough = self._rough and core.shape[0] * core.shape[2] >= _WIDE
+        rough = self.rough and core.shape[0] * core.shape[2] >= _WIDE
         return sandwiches(products, core, self._mapper, core.dtype if rough else np.float64)
 
 

@@ -71,6 +71,16 @@ def test_all_slices_are_searched_where_one_of_them_outweighs_the_rest():
     assert search.of(0 * d, d) is None
 
 
+def test_all_slices_are_searched_where_smoothness_makes_some_of_them_lose():
+    d, search = np.ones((40, 3)), PartialSearch(4, np.ones((40, 1)))
+    unmoved = np.setdiff1d(np.arange(40), np.flatnonzero(search.of(d, d)[0].any(axis=1)))
+    h = d.copy()
+    h[unmoved[0]] = -0.5
+    assert search.of(d, h) is not None
+    h[unmoved[:5]] = -0.5
+    assert search.of(d, h) is None
+
+
 @pytest.mark.parametrize(("shape", "mode"), [((100, 100, 100), 0), ((2, 600, 500), 0)])  # four blocks; tiles
 def test_a_partial_search_gives_the_same_bits_with_any_threads_and_kept_weights(shape, mode):
     rng = np.random.default_rng(0)

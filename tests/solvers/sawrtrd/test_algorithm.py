@@ -374,6 +374,23 @@ def test_gram_matrices_are_rounded_only_where_a_ridge_outweighs_it():
     np.testing.assert_array_equal(of(SAWRTRD(smooth=0.0), x + 1000.0), exact)  # what varies is a millionth of it
 
 
+def test_gram_matrices_follow_a_ridge_that_is_tried_within_a_sweep():
+    """A resumed fit computes them anew from the state: it has to find the same bits."""
+    _, x, _ = damaged((8, 9, 7))
+    cores = tuple(random_cores(x.shape, (32, 32, 2), dtype=np.float32))
+    algorithm = algorithm_of(x.astype(np.float32), (2, 3, 2), SAWRTRD(smooth=0.0))
+    with closing(algorithm.engine):
+        state = algorithm.with_cores(algorithm.init(), cores)
+        states = [replace(state, penalties=replace(state.penalties, ridge=ridge)) for ridge in (0.01, 0.0)]
+        for given, tried in (states, states[::-1]):
+            grams = algorithm.grams(given)
+            moved, grams, report = algorithm.update(tried, grams, algorithm.look(given, grams, (1, 2)))
+            assert report.moved
+            expected = algorithm.grams(moved)
+            assert grams.rough == expected.rough
+            np.testing.assert_array_equal(grams.unfolding_gram(2), expected.unfolding_gram(2))
+
+
 def test_a_state_is_immutable():
     _, x, _ = damaged()
     algorithm = algorithm_of(x, (2, 3, 2), AWRTRD(smooth=0.0, sweeps=30))

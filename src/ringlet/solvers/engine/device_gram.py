@@ -98,8 +98,8 @@ class DeviceGrams(GramChain):
         As in `GramChain`; not used here, where all products are in float64.
     """
 
-    def __init__(self, place: Place, cores: Sequence[Core], *, rough: bool = False) -> None:  # noqa: ARG002
-        super().__init__([place.put(core) for core in cores])
+    def __init__(self, place: Place, cores: Sequence[Core], *, rough: bool = False) -> None:
+        super().__init__([place.put(core) for core in cores], rough=rough)
         self.place, self.xp, self.host = place, place.xp, place.fetch
         bond, pairs = self._narrowest, self._pairs
         number = np.zeros((bond, bond), np.int32)

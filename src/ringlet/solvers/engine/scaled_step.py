@@ -42,6 +42,7 @@ _RIDGE_LEAST, _RIDGE_MOST = 0.02, 0.3  # bounds of the strength
 _RIDGE_ONSET = 4.0  # the ridge has its full strength if a quarter of the entries is missing or distrusted
 _GOLDEN = (sqrt(5.0) - 1.0) / 2.0  # its multiples share no period with the data
 _LARGEST_FACTOR = 2.0  # over the factor that equal slices give; beyond it all slices are searched
+_MOST_NEGATIVE = 0.02  # share of gains below zero; a curvature never is, so beyond it gains tell little of it
 _LEAST_TRUSTED = 1e-3  # share of the entries
 
 
@@ -227,7 +228,8 @@ class PartialSearch:
     """A line search over one of every `one_of` neighbouring slices.
 
     The curvature of slice i is close to its share times ``<d_i, h_i>``. So the curvature of all slices is that of the
-    searched slices, times the ratio of the sums of these numbers.
+    searched slices, times the ratio of the sums of these numbers. Under a strong smoothness some of these numbers are
+    negative, which no curvature is: then all slices are searched.
 
     Attributes
     ----------
@@ -258,6 +260,8 @@ class PartialSearch:
         chosen = chosen[chosen < len(gains)]
         whole, part = float(gains.sum()), float(gains[chosen].sum())
         if not 0.0 < whole <= _LARGEST_FACTOR * self.one_of * part:  # other slices outweigh these; or no descent
+            return None
+        if -float(gains[gains < 0.0].sum()) > _MOST_NEGATIVE * whole:
             return None
         if self.place is not None and not on_host:
             searched = np.isin(np.arange(len(gains)), chosen)[:, np.newaxis]

@@ -186,6 +186,8 @@ class Algorithm:
     ) -> tuple[FitState, GramChain, CoreReport]:
         """Update the core that was looked at; `again`: the look serves another update, too."""
         rows, k, pilot = None, look.mode, look.pilot
+        if grams.rough != self._rough(state):  # other penalties are tried
+            grams = self.grams(state)
         with self.engine.resources.part(f"mode {k}"):
             penalty, solve = self._scaling(state, grams, look.sketch, pilot, k)  # G_k, lambda
             if solve is not None or self.settings.scaling == "none":
@@ -199,10 +201,8 @@ class Algorithm:
         return state, grams.with_core(k, core), CoreReport(pilot, moved=True)
 
     def grams(self, state: FitState) -> GramChain:
-        """The Gram matrices of the ring; as exact as solves need them where there is a ridge and data are near zero."""
-        ridge = state.penalties.ridge
-        shifted = (ridge is None or ridge >= _RIDGE_OF_ROUGH) and self.scale.level == 1.0
-        return self.engine.resources.grams(state.cores, rough=shifted and self.settings.solve == "auto")
+        """The Gram matrices of the ring, as exact as solves need them."""
+        return self.engine.resources.grams(state.cores, rough=self._rough(state))
 
     def report(self, state: FitState, grams: GramChain, reports: Sequence[CoreReport]) -> tuple[FitState, SweepReport]:
         """End a sweep: the state from which the next one begins, and a report to the driver."""
@@ -280,6 +280,12 @@ class Algorithm:
     def mapper(self) -> Mapper:
         """Used like `map` for independent pieces of work."""
         return self.engine.resources.mapper
+
+    def _rough(self, state: FitState) -> bool:
+        """Whether Gram matrices may be rounded: where there is a ridge, and data are near zero."""
+        ridge = state.penalties.ridge
+        shifted = (ridge is None or ridge >= _RIDGE_OF_ROUGH) and self.scale.level == 1.0
+        return shifted and self.settings.solve == "auto"
 
     def _pilot(self, state: FitState, sketch: Sketch, moment: Moment) -> PilotStats:
         """Kernel width, loss and mean weight, from a small random part of the sketch, if it has data."""
