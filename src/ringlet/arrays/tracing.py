@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 __all__ = ["held_arrays", "traced"]
@@ -10,6 +11,7 @@ __all__ = ["held_arrays", "traced"]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _KINDS: dict[type, tuple[str, ...]] = {}  # classes that hold arrays, and in which fields
+_registering = Lock()  # pieces of a pass run on threads, and JAX takes a class once
 
 
 def held_arrays(*names: str) -> Callable[[type], type]:
@@ -38,9 +40,10 @@ def traced(xp: Any, function: Function) -> Function:
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     import jax
 
-    for kind, arrays in list(_KINDS.items()):
-        others = [field.name for field in fields(kind) if field.name not in arrays]
-        jax.tree_util.register_dataclass(kind, list(arrays), others)
-        del _KINDS[kind]
+    with _registering:
+        while _KINDS:
+            kind, arrays = _KINDS.popitem()
+            others = [field.name for field in fields(kind) if field.name not in arrays]
+            jax.tree_util.register_dataclass(kind, list(arrays), others)
     compiled: Callable[..., Any] = jax.jit(function, static_argnums=0)
     return compiled

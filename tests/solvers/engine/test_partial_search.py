@@ -141,3 +141,5 @@ def test_plans_of_large_updates_count_the_slices_that_are_searched():
         assert core.passes == 2 + 2 / core.searched_one_of
         assert not core.keeps_weights
     assert part.memory < whole.memory
+    unscaled = ringlet.plan(video, rank, solver=ringlet.SAWRTRD(scaling="none"), dtype=np.uint8)
+    assert [core.searched_one_of for core in unscaled.cores] == [1, 1, 1, 1]  # gradients say little of curvatures

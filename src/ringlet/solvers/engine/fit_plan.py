@@ -155,6 +155,8 @@ class FitWork:
         of a robust update.
     exact : bool
         Whether every solve factors the Gram matrix, also for wide bonds.
+    partial : bool
+        Whether line searches of large updates look at a part of the slices.
     beside : int
         Bytes that the fit needs for other purposes.
     """
@@ -169,6 +171,7 @@ class FitWork:
     chunks: Chunks | None = None
     products: tuple[int, ...] | None = None
     exact: bool = True
+    partial: bool = False
     beside: int = 0
 
 
@@ -204,7 +207,7 @@ def plan_fit(work: FitWork) -> FitPlan:
     for mode, (part, needed) in enumerate(zip(parts, least, strict=True)):
         plan = part.plan
         one_of = 1
-        if products is None and not (work.exact or part.grid or work.sampling.by_rows):
+        if products is None and work.partial and not (part.grid or work.sampling.by_rows):
             one_of = searched_one_of(plan.entries, plan.slices)
         weights = (plan.entries if one_of == 1 else SEARCHED_WHOLE) * itemsize
         room = unasked if memory is None else memory - 2 * ring_bytes - needed - reading

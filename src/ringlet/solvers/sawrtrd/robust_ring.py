@@ -137,6 +137,7 @@ class RobustRing(IterativeSolver):
                 sampling=self.sampling_rule(),
                 chunks=chunks,
                 exact=self.solve == "exact",
+                partial=self.solve == "auto" and self.scaling != "none",
                 beside=beside,
             )
         )
