@@ -67,7 +67,7 @@ def test_gradient_and_curvature_agree_with_explicit_subchain(shape, rank, masked
         weights = Weights(kernel, np.empty(plan.entries), {}) if count % 2 == 0 else Weights(kernel)
         gradient = np.zeros_like(A)
         for piece in plan.pieces:
-            gradient[piece.slices] += work.gradient(piece, weights=weights)
+            gradient[piece.slices] += np.concatenate(work.gradient(piece, weights=weights))
         np.testing.assert_allclose(gradient, (weight * E) @ S, rtol=1e-9, atol=1e-12)
         curvature = sum(work.curvature(piece, direction=direction, weights=weights) for piece in plan.pieces)
         assert curvature == pytest.approx(np.sum(weight * (direction @ S.T) ** 2), rel=1e-10)

@@ -1,5 +1,7 @@
 """A pass over a sketch: the contributions of all pieces put together, whatever threads and memory there are."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,18 @@ def test_threads_change_no_bit_of_a_pass(shape, mode):
             gradient, weights = streamed.gradient(Kernel(0.5, LOSSES["correntropy"]))
             results.add((gradient.tobytes(), streamed.curvature(direction, weights)))
     assert len(results) == 1
+
+
+def test_rows_of_a_tile_are_in_memory_once():
+    """A plan counts four arrays of rows, of which A is one; a tile has rows of all slices."""
+    shape, rank = (6000, 60, 60), (40, 40, 40)
+    assert plan_core(shape, rank, 0).tile_mode is not None
+    cores = random_cores(shape, rank, dtype=np.float32)
+    streamed = StreamedPass(sketch_of(np.zeros(shape, np.uint8), cores), 1.0, Resources())
+    tracemalloc.start()
+    try:
+        gradient, _ = streamed.gradient(Kernel(0.5, LOSSES["correntropy"]))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3.5 * gradient.nbytes  # with the arrays of a block

@@ -209,8 +209,8 @@ class BlockWork:
         self._arrays = self._math.arrays
         self._operator = build_operator(plan, inputs.cores, self._arrays) if plan.tile_mode is None else None
 
-    def gradient(self, piece: Piece, *, weights: Weights) -> Any:
-        """Rows of ``d = (W o P o (X - A S^T)) S``."""
+    def gradient(self, piece: Piece, *, weights: Weights) -> list[Any]:
+        """Rows of ``d = (W o P o (X - A S^T)) S``, an array for each block."""
         operator, room, parts = self._operator or self._tiled_operator(piece), None, []
         kernel = weights.kernel if weights.kernel.width < inf else None
         for block in piece.blocks:
@@ -221,25 +221,25 @@ class BlockWork:
             if weights.kept is not None:
                 weights.kept[block.first, block.stop] = factors
             parts.append(part)
-        return self._arrays.xp.concat(parts)
+        return parts
 
-    def right_hand_side(self, piece: Piece) -> Any:
-        """Rows of ``X S``."""
+    def right_hand_side(self, piece: Piece) -> list[Any]:
+        """Rows of ``X S``, an array for each block."""
         operator, parts = self._operator or self._tiled_operator(piece), []
         for block in piece.blocks:
             rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
             parts.append(self._math.right_hand_side(operator, rows, entries))
-        return self._arrays.xp.concat(parts)
+        return parts
 
-    def plain_gradient(self, piece: Piece) -> tuple[Any, Any]:
-        """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
+    def plain_gradient(self, piece: Piece) -> tuple[list[Any], Any]:
+        """Rows of ``(X - A S^T) S`` for each block, and ``|| X - A S^T ||_F^2``, for complete data without weights."""
         operator, parts, squares = self._operator or self._tiled_operator(piece), [], []
         for block in piece.blocks:
             rows, entries = self._rows[block.slices, :], self._read(block.slices, piece.tile)
             part, square = self._math.plain_gradient(operator, rows, entries)
             parts.append(part)
             squares.append(square)
-        return self._arrays.xp.concat(parts), sum(squares)
+        return parts, sum(squares)
 
     def curvature(self, piece: Piece, *, direction: Any, weights: Weights) -> Any:
         """``|| sqrt(W) o P o (h S^T) ||_F^2``."""

@@ -148,8 +148,9 @@ class DevicePass:
         work = BlockWork(self._entries, replace(self._inputs, plan=plan), self._rows, self._resources, math)
         return self._mapper(partial(compute, work), plan.pieces)
 
-    def _joined(self, plan: CorePlan, pieces: Sequence[Any]) -> Any:
-        """Rows of all slices, from the rows of every piece; tiles add up."""
+    def _joined(self, plan: CorePlan, parts: Sequence[list[Any]]) -> Any:
+        """Rows of all slices, from those of the blocks of every piece; tiles add up."""
+        pieces = [self._place.xp.concat(of_blocks, axis=0) for of_blocks in parts]
         return self._place.xp.concat(pieces, axis=0) if plan.tile_mode is None else sum(pieces[1:], pieces[0])
 
 

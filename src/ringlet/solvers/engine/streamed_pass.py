@@ -127,7 +127,7 @@ class StreamedPass:
         """Rows of ``(X - A S^T) S`` and ``|| X - A S^T ||_F^2``, for complete data without weights."""
         squares: list[float] = []
 
-        def rows() -> Iterable[Floats]:
+        def rows() -> Iterable[list[Floats]]:
             for part, square in self._each(BlockWork.plain_gradient):
                 squares.append(square)
                 yield part
@@ -154,9 +154,10 @@ class StreamedPass:
         mapper: Mapper = self._resources.mapper
         return mapper(partial(compute, self._work, **given), self._pieces)
 
-    def _summed(self, parts: Iterable[Floats]) -> Floats:
-        """Rows of all slices, from the rows of every piece; tiles add up."""
+    def _summed(self, parts: Iterable[list[Floats]]) -> Floats:
+        """Rows of all slices, from those of the blocks of every piece; tiles add up."""
         out = np.zeros_like(self.rows)
-        for piece, rows in zip(self._pieces, parts, strict=True):
-            out[piece.slices] += rows
+        for piece, of_blocks in zip(self._pieces, parts, strict=True):
+            for block, rows in zip(piece.blocks, of_blocks, strict=True):
+                out[block.slices] += rows
         return out
