@@ -178,8 +178,9 @@ class Algorithm:
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(grams.cores, moment, columns=columns, then=then)  # X_I, P_I
             pilot = self._pilot(state, sketch, moment)  # sigma
-            descent = Descent.of(engine.pass_over(sketch, k, state.plan), pilot.kernel)  # d = (W o P o E) S
-        return Look(k, sketch, pilot, descent)
+            data = engine.pass_over(sketch, k, state.plan)
+            d, weights = data.gradient(pilot.kernel)  # d = (W o P o (X - A S^T)) S
+        return Look(k, sketch, pilot, Descent(data, d, weights))
 
     def update(
         self, state: FitState, grams: GramChain, look: Look, *, again: bool = False
