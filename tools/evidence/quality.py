@@ -33,7 +33,7 @@ def measure(data: Path | None, minutes: float) -> list[list[str]]:
         record.unlink(missing_ok=True)
     bench = ["bench", "quality", "--budget-minutes", f"{minutes:g}"]
     given = ["--data", str(data)] if data else []
-    ideas = ["--short-side", "120", "--seeds", "2"]
+    ideas = ["--short-side", "120", "--seeds", "3"]
     ideas += [word for damage in _DAMAGES.values() for word in ("--cases", f"*@120-{damage}-o20")]
     ideas += [word for idea in _MEASURED_IDEAS for word in ("--without", idea)]
     return [[*bench, *given, "--out", str(_CASES)], [*bench, *ideas, "--out", str(_IDEAS)]]
