@@ -24,6 +24,10 @@ def data_of(cores, x, mode, mask=None):
     return StreamedPass(Sketch(ArraySource(x, mask), mode, tuple(map(np.arange, x.shape)), cores), 1.0, Resources())
 
 
+def descent(data, kernel):
+    return Descent(data, *data.gradient(kernel))
+
+
 def test_without_weights_and_ridge_the_step_is_still_the_update_of_als():
     """The curvature of every slice is then what is expected of it, so that few of them tell that of all."""
     x = dense(random_cores(SHAPE, RANK, seed=1)) + 0.1 * np.random.default_rng(0).standard_normal(SHAPE)
@@ -31,7 +35,7 @@ def test_without_weights_and_ridge_the_step_is_still_the_update_of_als():
     for k in range(3):
         solve = solver_of(GramChain(cores).without(k), 0.0, 0.0)
         search = PartialSearch(5, np.ones((SHAPE[k], 1)))
-        rows = scaled_step(Descent.of(data_of(cores, x, k), kernel), solve=solve, search=search)
+        rows = scaled_step(descent(data_of(cores, x, k), kernel), solve=solve, search=search)
         expected = np.linalg.lstsq(subchain(cores, k), unfolding(x, k).T, rcond=None)[0].T
         np.testing.assert_allclose(rows, expected, rtol=1e-6, atol=1e-7)
 
@@ -48,7 +52,7 @@ def test_slices_of_which_less_is_observed_count_by_their_shares():
     whole, part, blind = (
         float(
             np.linalg.norm(
-                scaled_step(Descent.of(data_of(cores, x, 0, mask), kernel), solve=solve, search=search) - before
+                scaled_step(descent(data_of(cores, x, 0, mask), kernel), solve=solve, search=search) - before
             )
         )
         for search in (None, PartialSearch(4, shares), PartialSearch(4, ones))

@@ -22,7 +22,7 @@ def test_the_scaled_step_without_weights_and_ridge_is_the_update_of_als():
         sketch = Sketch(as_source(x), k, tuple(map(np.arange, shape)), cores)
         data = StreamedPass(sketch, 1.0, Resources())
         solve = solver_of(GramChain(cores).without(k), 0.0, 0.0)
-        rows = scaled_step(Descent.of(data, Kernel(math.inf, LOSSES["correntropy"])), solve=solve)
+        rows = scaled_step(Descent(data, *data.gradient(Kernel(math.inf, LOSSES["correntropy"]))), solve=solve)
         expected = np.linalg.lstsq(subchain(cores, k), unfolding(x, k).T, rcond=None)[0].T
         np.testing.assert_allclose(rows, expected, rtol=1e-6, atol=1e-7)
 
@@ -32,4 +32,4 @@ def test_a_step_that_cannot_move_says_so():
     cores = random_cores(shape, rank)
     sketch = Sketch(as_source(dense(cores)), 1, tuple(map(np.arange, shape)), [0 * core for core in cores])
     data = StreamedPass(sketch, 1.0, Resources())
-    assert scaled_step(Descent.of(data, Kernel(math.inf, LOSSES["correntropy"]))) is None
+    assert scaled_step(Descent(data, *data.gradient(Kernel(math.inf, LOSSES["correntropy"])))) is None

@@ -15,7 +15,6 @@ import numpy as np
 from ringlet.arrays import Place
 from ringlet.ring.arrays import Array64, Floats, Mapper
 from ringlet.ring.gram import KroneckerSum
-from ringlet.robust import Kernel
 from ringlet.solvers.engine.block_work import Weights
 from ringlet.solvers.engine.device_gram import inner
 from ringlet.solvers.engine.gram_solve import solve_once
@@ -214,12 +213,6 @@ class Descent:
     data: Pass
     gradient: Floats
     weights: Weights
-
-    @classmethod
-    def of(cls, data: Pass, kernel: Kernel) -> "Descent":
-        """By entries that a kernel weighs."""
-        d, weights = data.gradient(kernel)
-        return cls(data, d, weights)
 
 
 @dataclass(frozen=True)

@@ -177,9 +177,13 @@ class Algorithm:
         columns = None if state.enough_for is None else self._few_columns(state.enough_for, k)
         with engine.resources.part(f"mode {k}"):
             sketch = engine.sample(grams.cores, moment, columns=columns, then=then)  # X_I, P_I
-            pilot = self._pilot(state, sketch, moment)  # sigma
-            descent = Descent.of(engine.pass_over(sketch, k, state.plan), pilot.kernel)  # d = (W o P o E) S
-        return Look(k, sketch, pilot, descent)
+            residuals, size = engine.pilot_residuals(sketch, moment), self.scale.data_range
+            pilot = PilotStats(Kernel(state.sigma / size, self.width_rule.loss))  # as before, where nothing is observed
+            if residuals.size:
+                pilot = self.width_rule.pilot(residuals, size, state.narrowest, state.penalties.width)  # sigma
+            data = engine.pass_over(sketch, k, state.plan)
+            d, weights = data.gradient(pilot.kernel)  # d = (W o P o (X - A S^T)) S
+        return Look(k, sketch, pilot, Descent(data, d, weights))
 
     def update(
         self, state: FitState, grams: GramChain, look: Look, *, again: bool = False
@@ -280,14 +284,6 @@ class Algorithm:
     def mapper(self) -> Mapper:
         """Used like `map` for independent pieces of work."""
         return self.engine.resources.mapper
-
-    def _pilot(self, state: FitState, sketch: Sketch, moment: Moment) -> PilotStats:
-        """Kernel width, loss and mean weight, from a small random part of the sketch, if it has data."""
-        residuals = self.engine.pilot_residuals(sketch, moment)
-        data_range = self.scale.data_range
-        if not residuals.size:
-            return PilotStats(Kernel(state.sigma / data_range, self.width_rule.loss))
-        return self.width_rule.pilot(residuals, data_range, state.narrowest, state.penalties.width)
 
     def _scaling(
         self, state: FitState, grams: GramChain, sketch: Sketch, pilot: PilotStats, k: int

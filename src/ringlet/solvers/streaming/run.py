@@ -122,7 +122,7 @@ class ExtensionRun:
             shares = (self._pilot.mean_weight * self._slices.shares).astype(self._given.dtype)[:, np.newaxis]
             shares /= self._entries_each(sketch)  # penalties count by the trusted part of the sketch, as in a fit
             penalty = CorePenalty(ridge, smooth, shares, before=last)
-            moved = scaled_step(Descent.of(streamed, self._pilot.kernel), penalty, factor.solve)
+            moved = scaled_step(Descent(streamed, *streamed.gradient(self._pilot.kernel)), penalty, factor.solve)
             rows = streamed.rows if moved is None else moved
             self.cores[mode] = refold(rows, a, b)
             quiet = quiet + 1 if relative_change(rows, streamed.rows) < solver.tol and not settling else 0
@@ -176,7 +176,7 @@ class ExtensionRun:
         data = _RepeatedPass(self._stream(sketch), self._entries_each(sketch))
         solve = solver_of(gram, ridge, smooth, mapper)
         rows = scaled_step(
-            Descent.of(data, self._pilot.kernel),
+            Descent(data, *data.gradient(self._pilot.kernel)),
             _PastPenalty(gram_past, ridge, smooth, first, pull),
             lambda d: solve(d.astype(data.rows.dtype)),
         )
