@@ -131,3 +131,11 @@ def test_neighbours_are_counted_in_a_window():
     padded = np.pad(marked, ((2, 2), (0, 0), (2, 2)))
     expected = sum(padded[i : i + 9, :, j : j + 8].astype(int) for i in range(5) for j in range(5)) - marked
     assert np.array_equal(counted_around(marked, (0, 2)), expected)
+
+
+def test_neighbours_along_many_modes_are_counted_along_four():
+    """Along seven there would be more than 16 bits hold, and a table of their numbers of gigabytes."""
+    marked = np.random.default_rng(8).random((5,) * 7) < 0.4
+    counted = counted_around(marked, range(7))
+    assert np.array_equal(counted, counted_around(marked, range(4)))
+    assert counted_around(np.ones_like(marked), range(7)).max() == 5**4 - 1

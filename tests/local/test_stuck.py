@@ -181,3 +181,13 @@ def test_many_dead_rows_of_a_picture_are_found():
     found = stuck_entries(picture)
     assert found[dead].all()
     assert np.count_nonzero(found) == 15 * 80
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("unit", [1e-300, 1e160, 1e300])
+def test_lost_rows_of_huge_and_tiny_values_are_found(unit):
+    x = photo().astype(float)
+    x[30] = 0
+    found = stuck_entries(unit * x)
+    assert found[30].all()
+    np.testing.assert_array_equal(found, stuck_entries(x))

@@ -42,9 +42,12 @@ def lost_entries(values: NDArray[Any], observed: NDArray[np.bool_] | None, mode:
     for place in np.flatnonzero(flat):
         found[place] = _lost_of(slices, known, usual[place], varied, int(place))
     lost = np.count_nonzero(found.any(axis=1))
-    if not 0 < lost <= _MOST_LOST * len(flat) or not is_ordered(
-        np.where(known, slices, slices.mean(where=known))[varied], 0, np.random.default_rng(0)
-    ):
+    if not 0 < lost <= _MOST_LOST * len(flat):
+        return np.empty(0, np.intp)
+    largest = max(float(slices.max(where=known, initial=0)), -float(slices.min(where=known, initial=0))) or 1.0
+    filled = slices / largest  # squares of larger numbers might overflow
+    filled[~known] = filled.mean(where=known)
+    if not is_ordered(filled[varied], 0, np.random.default_rng(0)):
         return np.empty(0, np.intp)
     order = np.moveaxis(np.arange(values.size).reshape(values.shape), mode, 0).reshape(slices.shape)
     return np.asarray(order[found])

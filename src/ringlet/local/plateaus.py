@@ -26,6 +26,7 @@ Marked = tuple[NDArray[np.bool_], NDArray[np.bool_] | None]  # some entries, and
 
 _FEWEST_PAIRS = 30  # least number of observed neighbours
 REACH = 2  # entries to either side, in which neighbours of the same value are counted
+_MOST_MODES = 4  # modes of their window: along more, tables of their numbers would take gigabytes
 _RARE = 0.3  # share of these neighbours: where a value has a larger one, it may fill an area
 _FEWEST_PLACES = 200  # where a value is rare: fewer show nothing
 _FAR = 1.0  # ranges of all other values: a value farther away is a fill value at any place
@@ -142,13 +143,15 @@ def first_trust(window: Window, outliers: OutlierModel) -> Array32:
 def counted_around(marked: NDArray[np.bool_], modes: Sequence[int]) -> NDArray[np.int16]:
     """How many of the neighbours of every entry are marked, in a window along some modes; not the entry itself.
 
+    Only the first four modes count.
+
     Examples
     --------
     >>> counted_around(np.array([True, True, False, False, True]), (0,))
     array([1, 1, 3, 2, 0], dtype=int16)
     """
     total = marked.astype(np.int16)
-    for mode in modes:
+    for mode in modes[:_MOST_MODES]:
         line = total.copy()
         for distance in range(1, min(REACH, marked.shape[mode] - 1) + 1):
             ahead, behind = shifted(mode, distance)

@@ -56,7 +56,7 @@ class Fit(EntryViews):
     status : Status
         How the fit ended; its text is advice.
     history : tuple of SweepRecord
-        One record for every sweep.
+        One record for every sweep; the time and the error of another path of small data are in the record of one sweep.
     missing_share : float
         Share of the data's entries that were missing; NaN after `extend`.
     path : tuple of Rung

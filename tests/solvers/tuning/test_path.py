@@ -213,3 +213,37 @@ def test_another_path_is_kept_only_if_it_is_better(monkeypatch):
     assert bits(tuned(x)) != bits(alone)
     monkeypatch.setattr(PathRules, "_another", worse)
     assert bits(tuned(x)) == bits(alone)
+
+
+def other_paths(monkeypatch, x, change=lambda rules: rules):
+    """The other paths of a fit, and the number of sweeps of each."""
+    another, swept, found = PathRules._another, PathRules.swept, []
+
+    def spy(rules, path, first):
+        sweeps = []
+        monkeypatch.setattr(PathRules, "swept", lambda *given: sweeps.append(given) or swept(*given))
+        other = another(change(rules), path, first)
+        found.append((other, len(sweeps)))
+        return other
+
+    monkeypatch.setattr(PathRules, "_another", spy)
+    tuned(x)
+    return found
+
+
+def test_another_path_ends_with_the_time_of_the_fit(monkeypatch):
+    def late(rules):
+        return replace(rules, entries=replace(rules.entries, deadline=0.0))
+
+    found = other_paths(monkeypatch, half_known_log(4)[1], late)
+    assert [sweeps for _, sweeps in found] == [1]
+
+
+@pytest.mark.parametrize("sweeps", [3, 9, 14])
+def test_another_path_whose_sweeps_are_used_up_is_at_its_best_ring(monkeypatch, sweeps):
+    """With the entries that a larger ring would need, the fit would not go on from its checkpoint to the same bits."""
+    monkeypatch.setattr("ringlet.solvers.tuning.path._SWEEPS", sweeps)
+    for other, _ in other_paths(monkeypatch, half_known_log(4)[1]):
+        assert other.at.phase is Phase.POLISHING
+        assert other.now.state.enough_for is None
+        assert other.trials.compare(other.now, other.best).gain >= 0

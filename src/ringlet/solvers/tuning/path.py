@@ -154,7 +154,10 @@ class PathRules:
         return path
 
     def _another(self, path: Path, first: int) -> Path:
-        """Another path, at its last ring; it begins with the believed entries alone, by least squares."""
+        """Another path, at its last ring; it begins with the believed entries alone, by least squares.
+
+        If its sweeps or the time of the fit are used up while it grows, it ends at its best ring.
+        """
         path = self.entries.strictly_judged(path)
         state = replace(path.trials.algorithm.init(), penalties=self.first_penalties, narrowest=0.0)
         start = path.trials.candidate(state, path.now.report)
@@ -167,8 +170,10 @@ class PathRules:
                 path = self.climbed(path, sweep)
             else:
                 path, ended = self._polishing(path, sweep)
-            if ended:
+            if ended or perf_counter() >= self.entries.deadline:
                 break
+        if path.at.phase is Phase.GROWING:
+            path = self.sized(replace(path, now=self.better(path)).moved(phase=Phase.POLISHING))
         return path
 
     def closing(self, path: Path) -> Path:

@@ -52,7 +52,8 @@ class TuningPolicy:
         Standard errors by which the ring of another path has to be better.
     sure : float
         Standard errors by which an unlikely choice has to be better than the usual one: the ring of block medians than
-        a constant, a kernel of all entries than least squares of those that are believed.
+        a constant, a kernel of all entries than least squares of those that are believed. A trial of another way to
+        count entries ends when it lacks more than this.
     growth_factor : float
         By which a bond of a rung may be wider than before: the ring about doubles from rung to rung.
     small_growth_factor : float
@@ -92,9 +93,9 @@ class TuningPolicy:
     judging_seconds : float
         Large data are not judged if that takes longer than the fit may: about this time for an entry.
     last_judging_entries : int
-        Data with no more entries are judged once more at the end of a path, and swept on until they settle again. More
-        entries are judged just before the last sweeps: restored entries use this judgement. There
-        penalties are tried again as soon as the best rung is taken up, not when it has settled.
+        Data with no more entries are small: they are judged once more at the end of a path, swept on until they settle
+        again, and may have another path. More entries are judged just before the last sweeps: restored entries use this
+        judgement. There penalties are tried again as soon as the best rung is taken up, not when it has settled.
     first_sweeps : int
         Sweeps of a given rank after which a kernel has narrowed far enough to be compared with least squares.
     judgements : int
