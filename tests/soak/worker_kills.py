@@ -26,31 +26,40 @@ def killed(kills, seed):
     expected = bits(decompose(x, RANK, solver=solver))
     outcomes, violations = Counter(), []
     chance = random.Random(seed)  # noqa: S311 - no secret
-    with (
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        start = time.perf_counter()
-        decompose(x, RANK, solver=solver, executor=eager(client))
-        usual = time.perf_counter() - start
-        while outcomes.total() < kills:
-            client.wait_for_workers(3)
-            process = chance.choice(list(client.run(os.getpid).values()))
-            after = chance.random() * usual
-            timer = threading.Timer(after, _kill, [process])
-            timer.start()
-            try:
-                same = bits(decompose(x, RANK, solver=solver, executor=eager(client))) == expected
-            except Exception as error:  # whatever it is, the fit has been lost with the worker
-                same = False
-                violations.append(f"seed {seed}, {after:.2f} s: {error!r}")
-            if not timer.is_alive() or not same:  # otherwise the fit was faster
-                outcomes["same bits" if same else "violated"] += 1
-            timer.cancel()
-            timer.join()
+    while outcomes.total() < kills:
+        with (
+            distributed.LocalCluster(
+                n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=logging.CRITICAL
+            ) as cluster,
+            distributed.Client(cluster, set_as_default=False) as client,
+        ):
+            start = time.perf_counter()
+            decompose(x, RANK, solver=solver, executor=eager(client))
+            usual = time.perf_counter() - start
+            while outcomes.total() < kills and _complete(client):
+                process = chance.choice(list(client.run(os.getpid).values()))
+                after = chance.random() * usual
+                timer = threading.Timer(after, _kill, [process])
+                timer.start()
+                try:
+                    same = bits(decompose(x, RANK, solver=solver, executor=eager(client))) == expected
+                except Exception as error:  # whatever it is, the fit has been lost with the worker
+                    same = False
+                    violations.append(f"seed {seed}, {after:.2f} s: {error!r}")
+                if not timer.is_alive() or not same:  # otherwise the fit was faster
+                    outcomes["same bits" if same else "violated"] += 1
+                timer.cancel()
+                timer.join()
     return outcomes, violations
+
+
+def _complete(client):
+    """Whether all workers are there again; Dask gives up one that was killed while it started."""
+    try:
+        client.wait_for_workers(3, timeout=20)
+    except TimeoutError:
+        return False
+    return True
 
 
 def _kill(process):
