@@ -46,7 +46,7 @@ test-min: .venv-min/ready
 test-versions:
 	$(PYTHON) tools/test_versions.py
 
-# About an hour; it can be interrupted, and goes on where it was.
+# About a quarter of an hour; it can be interrupted, and goes on where it was.
 soak: .venv/ready
 	PYTHONPATH=tests OMP_NUM_THREADS=1 $(BIN)/python -m soak --table docs/reliability.md
 

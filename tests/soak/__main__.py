@@ -1,4 +1,4 @@
-"""The soak: about an hour of damage, kills and odd data. ``make soak`` runs it; it can be interrupted and run again.
+"""The soak: a quarter of an hour of damage, kills and odd data. ``make soak`` runs it; it can be interrupted and run again.
 
     python -m soak [--results FOLDER] [--only NAME ...] [--share PART] [--processes COUNT] [--table FILE] [--show]
 
