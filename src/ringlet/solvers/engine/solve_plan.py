@@ -9,9 +9,9 @@ __all__ = ["PLANNED_STEPS", "SolvePlan"]
 
 PLANNED_STEPS = 4  # of conjugate gradients: usual numbers are 2 to 6
 _LEAST_SIZE = 1024  # unknowns per row below which a factorisation is fast and small
-_DOUBLE = 2  # an operation in float64 is so many times slower
+_DOUBLE = 2  # an operation in float64 is this many times slower
 _BANDS = 4  # of frequencies, each with a factorisation of its own, has a mode that is smooth: usual numbers are 3 to 7
-_SMALL_PRODUCTS = 1.5  # an operation of conjugate gradients is so many times slower than one of large products
+_SMALL_PRODUCTS = 1.5  # an operation of conjugate gradients is this many times slower than one of large products
 
 
 @dataclass(frozen=True)

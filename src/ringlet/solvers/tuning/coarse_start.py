@@ -28,7 +28,7 @@ from ringlet.sources import ArraySource
 __all__ = ["CoarseStart", "coarse_start"]
 
 _FACTORS = ((1024, 4), (128, 2))  # modes of at least 1024 slices have blocks of 4, and of at least 128 slices of 2
-_SMALLER = 2  # the ring of the medians has at least so many times fewer numbers than the medians
+_SMALLER = 2  # the ring of the medians has at least this many times fewer numbers than the medians
 _EASY = 600  # mean unknowns per slice: with more, solves take most of the time, and fewer slices do not help
 _SWEEPS = 80  # most sweeps of the medians, independent of the solver's
 _TOL = 1e-3

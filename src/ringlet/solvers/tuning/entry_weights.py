@@ -62,7 +62,7 @@ class EntryWeights:
 
     @property
     def large(self) -> bool:
-        """Whether there are so many entries that a last ring is not swept on for long."""
+        """Whether the entries are so numerous that a last ring is not swept on for long."""
         return prod(self.held.whole.source.shape) > self.policy.last_judging_entries
 
     def may_judge_last(self, path: Path) -> bool:
