@@ -1,4 +1,4 @@
-"""The soak: a quarter of an hour of damage, kills and odd data. ``make soak`` runs it; it can be interrupted and run again.
+"""The soak: damage, kills and odd data for a quarter of an hour. ``make soak`` runs it, and goes on where it was.
 
     python -m soak [--results FOLDER] [--only NAME ...] [--share PART] [--processes COUNT] [--table FILE] [--show]
 

@@ -35,7 +35,7 @@ class CoreCost:
     ----------
     plan : CorePlan
     kept_entries : int
-        Robust weights of an update that looks at up to this number of entries are kept from the gradient to the line search;
+        Robust weights of an update of up to this number of entries are kept from the gradient to the line search;
         otherwise they are computed again.
     searched_one_of : int
         The line search uses one of this number of neighbouring slices, and computes their weights again.
