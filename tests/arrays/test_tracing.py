@@ -23,7 +23,7 @@ def test_threads_that_compile_at_once_register_a_class_once(monkeypatch):
 
     fake = SimpleNamespace(tree_util=SimpleNamespace(register_dataclass=register), jit=lambda function, **_: function)
     monkeypatch.setitem(sys.modules, "jax", fake)
-    monkeypatch.setattr(tracing, "_KINDS", {Held: ("array",)})
+    monkeypatch.setattr(tracing, "_KINDS", {Held: ("array",)})  # the real classes must stay for JAX itself
     threads = [Thread(target=lambda: compiled.append(tracing._compiled.__wrapped__(abs))) for _ in range(2)]
     for thread in threads:
         thread.start()

@@ -211,7 +211,7 @@ def test_another_path_is_kept_only_if_it_is_better(monkeypatch):
     _, x = half_known_log(4)
     alone = tuned(x, policy=TuningPolicy(begins_again=False))
     assert bits(tuned(x)) != bits(alone)
-    monkeypatch.setattr(PathRules, "_another", worse)
+    monkeypatch.setattr(PathRules, "_another", worse)  # no data make another path worse for certain
     assert bits(tuned(x)) == bits(alone)
 
 
@@ -226,7 +226,7 @@ def other_paths(monkeypatch, x, change=lambda rules: rules):
         found.append((other, len(sweeps)))
         return other
 
-    monkeypatch.setattr(PathRules, "_another", spy)
+    monkeypatch.setattr(PathRules, "_another", spy)  # a fit tells nothing of paths that are not kept
     tuned(x)
     return found
 
@@ -242,7 +242,7 @@ def test_another_path_ends_with_the_time_of_the_fit(monkeypatch):
 @pytest.mark.parametrize("sweeps", [3, 9, 14])
 def test_another_path_whose_sweeps_are_used_up_is_at_its_best_ring(monkeypatch, sweeps):
     """With the entries that a larger ring would need, the fit would not go on from its checkpoint to the same bits."""
-    monkeypatch.setattr("ringlet.solvers.tuning.path._SWEEPS", sweeps)
+    monkeypatch.setattr("ringlet.solvers.tuning.path._SWEEPS", sweeps)  # no small data use up 80
     for other, _ in other_paths(monkeypatch, half_known_log(4)[1]):
         assert other.at.phase is Phase.POLISHING
         assert other.now.state.enough_for is None
